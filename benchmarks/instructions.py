@@ -125,7 +125,7 @@ def build(folder: Path) -> Path:
         raise UnavailableError("valgrind is not installed")
     program = folder / "replay"
     flags = [*str(build_config()["flags"]).split(), "-std=c11", "-fPIC", "-fvisibility=hidden"]
-    sources = map(str, [HERE / "replay.c", *sorted(KERNEL.glob("*.c"))])
+    sources = map(str, [HERE / "replay.c", *sorted(KERNEL.rglob("*.c"))])
     command = [compiler, *flags, f"-I{KERNEL}", *sources, "-o", str(program), "-lm"]
     subprocess.run(command, check=True)
     return program

@@ -11,89 +11,35 @@ docs/python-api.md is the guide.
 
 from __future__ import annotations
 
+import ast
 import importlib
+from pathlib import Path
 from typing import Any
 
 __version__ = "0.1.0"
 
-# Where each public name lives; modules are imported when a name is first used. Type checkers and
-# editors read __init__.pyi.
-_HOMES = {
-    "CalibratedHost": "simsched.hardware.session",
-    "Catalogue": "simsched.report.catalogue",
-    "Machine": "simsched.machine",
-    "PlacedPolicy": "simsched.policy",
-    "Policy": "simsched.policy",
-    "Result": "simsched.report.result",
-    "Run": "simsched.trace.run",
-    "SimschedError": "simsched.files.errors",
-    "TaskGraph": "simsched.workload",
-    "Workload": "simsched.workload",
-    "calibrate": "simsched.hardware.session",
-    "experiments": "simsched.report.catalogue",
-    "import_workload": "simsched.workload.importers",
-    "list_experiments": "simsched.api",
-    "list_machines": "simsched.machine",
-    "list_policies": "simsched.policy",
-    "list_workloads": "simsched.workload",
-    "load_machine": "simsched.machine",
-    "machines": "simsched.report.catalogue",
-    "make_policy": "simsched.policy",
-    "make_workload": "simsched.workload.presets:resolve_workload",
-    "measure": "simsched.hardware.session",
-    "param": "simsched.policy",
-    "policies": "simsched.report.catalogue",
-    "query": "simsched.experiment.query",
-    "results": "simsched.experiment.query",
-    "run": "simsched.api",
-    "simulate": "simsched.engine.run",
-    "sweep": "simsched.experiment.given",
-    "validate": "simsched.hardware.session",
-    "workloads": "simsched.report.catalogue",
-}
 
-__all__ = [
-    "CalibratedHost",
-    "Catalogue",
-    "Machine",
-    "PlacedPolicy",
-    "Policy",
-    "Result",
-    "Run",
-    "SimschedError",
-    "TaskGraph",
-    "Workload",
-    "__version__",
-    "calibrate",
-    "experiments",
-    "import_workload",
-    "list_experiments",
-    "list_machines",
-    "list_policies",
-    "list_workloads",
-    "load_machine",
-    "machines",
-    "make_policy",
-    "make_workload",
-    "measure",
-    "param",
-    "policies",
-    "query",
-    "results",
-    "run",
-    "simulate",
-    "sweep",
-    "validate",
-    "workloads",
-]
+def _homes() -> dict[str, tuple[str, str]]:
+    """Return the module of each public name, and its name there, from what type checkers read."""
+    lines = ast.parse(Path(__file__).with_suffix(".pyi").read_bytes()).body
+    imports = [line for line in lines if isinstance(line, ast.ImportFrom)]
+    return {
+        name.asname or name.name: (line.module or "", name.name)
+        for line in imports
+        for name in line.names
+    }
+
+
+_HOMES = _homes()  # modules are imported when a name of theirs is first used
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, original = _HOMES[name].partition(":")
-    value = getattr(importlib.import_module(module), original or name)
+    module, original = _HOMES[name]
+    value = getattr(importlib.import_module(module), original)
     globals()[name] = value
     return value
 

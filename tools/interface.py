@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     """Return 1 if a file is not what it should be, 0 otherwise."""
     made: dict[Path, tuple[str, Callable[[], Iterator[str]]]] = {
         NATIVE / "kernel/interface.h": ("/* {} */", header),
-        NATIVE / "kernel/ranges.c": ("/* {} */", ranges),
+        NATIVE / "kernel/run/ranges.c": ("/* {} */", ranges),
         NATIVE / "_structs.pxi": ("# {}", declarations),
         NATIVE / "_fills.pxi": ("# {}", fills),
         ROOT / "docs/engine-interface.md": ("<!-- {} -->", page),
@@ -188,7 +188,7 @@ def comment(text: str) -> list[str]:
 
 def ranges() -> Iterator[str]:
     """Yield the lines of the file that checks all ranges."""
-    yield from ("#include <math.h>", "", '#include "ranges.h"')
+    yield from ('#include "run/ranges.h"', "", "#include <math.h>")
     for given, (cls, around) in GIVEN.items():
         named = [f"const {struct_of(GIVEN[one][0]).c_type} *{one}" for one in (given, *around)]
         yield from ("", f"int ssk_{given}_ranges({', '.join(named)}, ssk_flaw_t *flaw)", "{")

@@ -63,19 +63,12 @@ MAX_KEPT = 256  #: results that are kept; the one asked for last stays longest
 
 @dataclass(frozen=True)
 class Bounds:
-    """Lower bounds on the makespan of a workload, in seconds.
-
-    Parameters
-    ----------
-    critical_path_s, work_s, bandwidth_s : float
-        The three bounds, each summed over the initialisation and all iterations.
-    best_s : float
-        The largest of the three in each iteration, summed.
-    """
+    """Lower bounds on the makespan, each summed over the initialisation and all iterations."""
 
     critical_path_s: float
     work_s: float
     bandwidth_s: float
+    #: The largest of the three in each iteration, summed.
     best_s: float
 
 
@@ -85,45 +78,25 @@ _keeping = Lock()
 
 @dataclass(frozen=True, eq=False)
 class Capability:
-    """What the machine can do at most with the workers of a run.
+    """What the machine can do at most with the workers of a run."""
 
-    Parameters
-    ----------
-    worker_ops_per_s : dict of str to float
-        Highest speed of one worker, by processor kind.
-    total_ops_per_s : dict of str to float
-        Speed of all cores in use together, by processor kind.
-    n_workers : int
-        Number of workers.
-    worker_bytes_per_s : float
-        Highest rate at which one worker reads or writes memory.
-    total_bytes_per_s : float
-        Highest rate at which all of them together do.
-    cache_bytes : int
-        Largest footprint of which a cache instance can hold a part; 0 without caches.
-    all_cache_bytes : int
-        All cache instances of all levels together.
-    """
-
+    #: Highest speed of one worker, by processor kind.
     worker_ops_per_s: dict[str, float]
+    #: Speed of all cores in use together, by processor kind.
     total_ops_per_s: dict[str, float]
     n_workers: int
+    #: Highest rate at which one worker reads or writes memory.
     worker_bytes_per_s: float
+    #: Highest rate at which all of them together do.
     total_bytes_per_s: float
+    #: Largest footprint of which a cache instance can hold a part; 0 without caches.
     cache_bytes: int
+    #: All cache instances of all levels together.
     all_cache_bytes: int
 
 
 def capability(machine: Machine, worker_thread: NDArray[np.int32]) -> Capability:
-    """Return the limits of a machine when workers run on the given hardware threads.
-
-    Parameters
-    ----------
-    machine : Machine
-        The machine.
-    worker_thread : ndarray of int32, shape (n_workers,)
-        Hardware thread of each worker.
-    """
+    """Return the limits of a machine when workers run on the given hardware threads."""
     cores, threads = np.unique(machine.thread_core[worker_thread], return_counts=True)
     worker_ops: dict[str, float] = {}
     total_ops: dict[str, float] = {}
@@ -200,17 +173,9 @@ def shared_links_limit(machine: Machine) -> float:
 def lower_bounds(machine: Machine, program: Workload, worker_thread: NDArray[np.int32]) -> Bounds:
     """Return lower bounds on the makespan that hold for every policy.
 
-    The last `MAX_KEPT` results are kept: an experiment asks for those of a program again with every
-    policy, and versions of a data-flow program have to be generated for them.
-
-    Parameters
-    ----------
-    machine : Machine
-        The machine.
-    program : Workload
-        The program that policies are given, with the operations that its tasks have on the machine.
-    worker_thread : ndarray of int32, shape (n_workers,)
-        Hardware thread of each worker.
+    The program is the one that policies are given, with the operations that its tasks have on the
+    machine. The last `MAX_KEPT` results are kept: an experiment asks for those of a program again
+    with every policy, and versions of a data-flow program have to be generated for them.
     """
     able = capability(machine, worker_thread)
     content, maker = content_digest(program, able), generator_of(program)
@@ -255,18 +220,8 @@ def division_bound(
     Of every part one task counts, the one that takes longest on the processors that suit it best.
     Parts that work all the time, each on one processor, finish ``sum_p 1 / time_p`` units a second;
     all processors together, with the cheapest part for each kind, ``sum_k speed_k / min_p ops_kp``.
-    The former does not hold for a loop: policies make other parts of it.
-
-    Parameters
-    ----------
-    division : Division
-        The work.
-    kinds : tuple of str
-        Processor kinds of its costs.
-    able : Capability
-        Limits of the machine.
-    anywhere : bool
-        Whether the work is a loop that can be divided anywhere.
+    The former does not hold for a loop, which can be divided `anywhere`: policies make other parts
+    of it.
     """
     rows = [row for row, kind in enumerate(kinds) if kind in able.worker_ops_per_s]
     if not rows:
@@ -313,23 +268,10 @@ def _spawning_ops(graph: TaskGraph) -> FloatArray:
 def shortest_times(
     graph: TaskGraph, rows: list[int], speed: FloatArray, able: Capability
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the shortest times of bodies and joins in seconds.
+    """Return the shortest times of bodies and joins in seconds, shape (n_tasks,) each.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        The graph.
-    rows : list of int
-        Rows of `ops` whose processor kinds are in use.
-    speed : ndarray of float64, shape (len(rows),)
-        Highest speed of one worker of each of these kinds.
-    able : Capability
-        Limits of the machine.
-
-    Returns
-    -------
-    tuple of ndarray, each of shape (n_tasks,)
-        Of bodies and of joins.
+    `rows` are those of `ops` whose processor kinds are in use, `speed` the highest of one worker of
+    each of these kinds.
     """
     n = graph.n_tasks
     compute = np.concatenate(
@@ -373,16 +315,8 @@ def work_bound(graph: TaskGraph, rows: list[int], total: FloatArray) -> float:
 
     For any weights l of the kinds that add up to 1, the sum over tasks of ``min_k(l_k * ops_k /
     total_k)`` is a lower bound (the dual of the fractional assignment problem); the best of a few
-    weights is returned.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        The graph.
-    rows : list of int
-        Rows of `ops` whose processor kinds are in use.
-    total : ndarray of float64, shape (len(rows),)
-        Speed of all cores of each of these kinds together.
+    weights is returned. `rows` are those of `ops` whose processor kinds are in use, `total` the
+    speed of all cores of each of these kinds together.
     """
     creation = float(_spawning_ops(graph).sum())
     if len(rows) == 1:
@@ -418,13 +352,7 @@ def critical_path(
 ) -> float:
     """Return the longest path through the graph, in the unit of the times.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        A valid graph.
-    body, join, creation : ndarray of float64, shape (n_tasks,)
-        Time of each body and join, and what passes between the end of the parent's body and the
-        start of the task's.
+    `creation` is what passes between the end of the parent's body and the start of the task's.
     """
     n = graph.n_tasks
     tasks = np.arange(n, dtype=np.int32)
@@ -493,17 +421,8 @@ def traffic_bound_s(summary: Summary, machine: Machine, *, moved: bool = False) 
     """Return a lower bound for a run's own traffic: its placement and cache hits are given.
 
     In every iteration the busiest memory node, memory-side cache or link needs at least its bytes
-    over its bandwidth.
-
-    Parameters
-    ----------
-    summary : Summary
-        Counters of the run.
-    machine : Machine
-        Its machine.
-    moved : bool
-        Whether running tasks may have been moved to other domains. Bytes are counted where an
-        access began, so then only what is common to all domains is taken for granted.
+    over its bandwidth. If running tasks may have been `moved` to other domains, only what is common
+    to all domains is taken for granted: bytes are counted where an access began.
     """
     times = np.zeros(len(summary.iteration))
     cached = [i for i, node in enumerate(machine.nodes) if node.memory_side_cache is not None]

@@ -1,9 +1,7 @@
 """What the columns of results mean, for listings and documents.
 
 Names carry their units. `<kind>` stands for a memory kind of the machine, `<level>` for one of its
-cache levels. Definitions that need more than a line are in the notes of the functions that compute
-them: :func:`simsched.analysis.metrics.run_metrics`, :func:`simsched.analysis.bounds.lower_bounds`,
-:func:`simsched.analysis.services.service_metrics` and :func:`simsched.analysis.jobs.job_metrics`.
+cache levels. Definitions that need more than a line are at the functions that compute the columns.
 """
 
 from __future__ import annotations

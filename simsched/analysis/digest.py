@@ -21,11 +21,8 @@ _PLAIN = (type(None), bool, int, float, str, bytes, np.generic)
 def content_digest(*parts: object) -> bytes | None:
     """Return a hash that is equal for parts of equal content, None for parts without one.
 
-    Parameters
-    ----------
-    *parts : object
-        Arrays, plain values, and dataclasses, mappings, tuples and lists of these. Mappings are
-        equal whose keys come in the same order. Anything else has no content that could be told.
+    Arrays, plain values, and dataclasses, mappings, tuples and lists of these have content.
+    Mappings are equal whose keys come in the same order.
     """
     digest = hashlib.blake2b(digest_size=32)
     try:

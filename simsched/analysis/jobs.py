@@ -26,29 +26,10 @@ JOB_METRICS = ("jobs", "map_local_percent", "max_job_s", "mean_job_s")
 class JobTimes:
     """A sink that keeps when the map tasks and all tasks of each job have ended.
 
-    Parameters
-    ----------
-    machine : Machine
-        The cluster.
-    others : EventSink or None
-        Another sink that gets the events too.
-
-    Attributes
-    ----------
-    tasks : JobTasks
-        The program as a job tracker sees it; known when the run begins.
-    start_ps : dict of int to int
-        When each iteration begins.
-    maps_end_ps, end_ps : dict of int to ndarray of int64, shape (n_jobs,)
-        By iteration, the last end of a map task and of any task of each job.
-    local_maps : dict of int to ndarray of int64, shape (n_jobs,)
-        By iteration, map tasks of each job that have read nothing of their split from elsewhere.
-
-    Notes
-    -----
-    The attempt that ends a task is the one that counts. It is local if its split, or what caches
-    did not have of it, came from the memory node of its domain, which is where a tracker takes the
-    disk of a node to be: with several replicas the nearest one is read.
+    The results are by iteration; `local_maps` are map tasks of each job that have read nothing of
+    their split from elsewhere. The attempt that ends a task is the one that counts. It is local if
+    its split, or what caches did not have of it, came from the memory node of its domain, which is
+    where a tracker takes the disk of a node to be: with several replicas the nearest one is read.
     """
 
     def __init__(self, machine: Machine, others: EventSink | None = None) -> None:
@@ -119,15 +100,8 @@ class JobTimes:
 def job_metrics(times: JobTimes) -> dict[str, Any]:
     """Return columns on the jobs of a run.
 
-    Notes
-    -----
-    * `mean_job_s` and `max_job_s` are response times of jobs, from the arrival of a job to the end
-      of its last task, over the jobs of all iterations: `jobs`.
-    * `map_local_percent` is the share of map tasks that ran on a node with a replica of their
-      split, see :class:`JobTimes`; of the attempts at a task the one that ended it counts.
-    * The columns that begin with ``job_`` have one entry per job, iteration by iteration in the
-      order of the jobs' first tasks; :func:`simsched.experiment.frames.jobs_frame` makes rows of
-      them.
+    Columns that begin with ``job_`` have one entry per job, iteration by iteration in the order of
+    the jobs' first tasks. For `map_local_percent` see :class:`JobTimes`.
     """
     tasks = times.tasks
     arrival_ps = np.full(tasks.n_jobs, np.iinfo(np.int64).max)

@@ -64,86 +64,13 @@ def run_metrics(
     program: Workload | None = None,
     moved: bool = False,
 ) -> dict[str, Any]:
-    """Return the metrics of a run as one row.
+    """Return the metrics of a run as one row, in a fixed order.
 
-    Parameters
-    ----------
-    summary : Summary
-        Counters of the run.
-    machine, workload : Machine, Workload
-        What was simulated; the workload as the policy's runtime executed it.
-    worker_thread : ndarray of int32, shape (n_workers,)
-        Hardware thread of each worker.
-    program : Workload, optional
-        What the policy was given, which the bounds are about; by default `workload`, where the
-        policy has changed nothing.
-    moved : bool
-        Whether the policy can move running tasks; see :func:`traffic_bound_s`.
-
-    Returns
-    -------
-    dict of str to int, float or list
-        Unit-suffixed names in a fixed order. Columns that depend on the machine are named after
-        its memory kinds (`local_hbm_bytes`) and cache levels (`l2_hits`); those of `SERIES`,
-        `iteration_<kind>_bytes` and `domain_<level>_missing_lines` are lists.
-
-    Notes
-    -----
-    `bound_s` and the bounds that it consists of (:mod:`simsched.analysis.bounds`) are those of the
-    program and the workers, the same under every policy; `makespan_over_bound` therefore ranks
-    policies as the makespan does. `bound_own_traffic_s` is about what this run has moved.
-
-    `idle_percent` is about all workers of the run. Workers that no task can run on, such as cores
-    without a cost for any class, and those that a policy leaves out, such as the cores that drive
-    devices, are idle all the time.
-
-    The *straggler* is the socket whose cores move the fewest bytes from and to their own memory
-    nodes in the iterations (not the initialisation), among the sockets that move any; the lowest
-    one of equals. Its accesses end last, so its counts stand for the program's [1]_. Accesses and
-    misses are counted in lines of `LINE_BYTES`, rounded down; `<level>_counted_misses` are what the
-    processor's counters make of them (:class:`~simsched.machine.caches.CacheLevel`).
-
-    `policy_overhead_s` is what the policy takes: work and migrations between iterations, and its
-    decisions while tasks run. The latter, `policy_decision_s`, is the sum over the
-    `policy_decisions` decisions that took time, each of which holds back a task (a kernel's launch,
-    for instance). Other tasks may be running meanwhile, so it is time spent, not time lost: the
-    makespan can be longer by less, and by more where what is held back keeps others waiting.
-    `policy_work_s` leaves out migrations.
-
-    `steals` are tasks that workers take out of the pools of others. A policy that itself moves
-    tasks between pools, as work pushing and messages between clusters do, has `transfers` instead:
-    how often it has moved some, and `transferred_tasks`, how many.
-
-    `local_percent` is the share of all bytes that go to memory which stay in the domain: the ratio
-    R_loc^HW of [2]_. `managed_local_percent` is the share of the bytes that tasks ask for in blocks
-    of pools, wherever they find them: R_loc^RT, which knows neither caches nor global arrays; 0
-    without such blocks. The footprint includes memory that waits in pools.
-
-    `migrate_s` is all time that workers spend on moving data: copies between iterations, tasks that
-    only move blocks (prefetch and eviction), and page faults with the moves of pages that they
-    cause (`page_fault_s`); it is not part of `busy_s`. `migration_overhead_s` is what the mean
-    worker spends on it inside iterations, and what passes between them besides barriers and the
-    policy's own work. `move_wait_s` is idle time of workers whose next task lacks a prefetch or
-    eviction only. Waits for pages are not counted per worker: `worker_busy_s` has them.
-
-    Where a policy divides the work, the iterations before the last one of an invocation are its
-    profiling steps, `profiling_steps` their mean number, and `profiled_percent` is the part of the
-    work that they do. The imbalance degree is ``(T_max - T_min) / T_max`` of the times that the
-    parts take: `imbalance_degree` in the last iteration, the mean over invocations,
-    `imbalance_degree_sum` of the times added up over all iterations. A part without work takes no
-    time, so the degree is 1 wherever one idles while others work; the equation excepts neither
-    loops that one side executes by definition nor parts that are too slow for a unit.
-    `iteration_partition_variance` has the sample variance of the share of the parts after the first
-    between each iteration and the next [3]_. All are 0 or empty for other programs.
-
-    References
-    ----------
-    .. [1] Chen, Guo, Guan, *LAWS: Locality-Aware Work-Stealing for Multi-socket Multi-core
-       Architectures*, ICS 2014, section 5.
-    .. [2] Drebes et al., *Scalable Task Parallelism for NUMA: A Uniform Abstraction for Coordinated
-       Scheduling and Memory Management*, PACT 2016, section 5.
-    .. [3] Chen, Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-       Eq. 6.5 and section 6.5.4.
+    Columns that depend on the machine are named after its memory kinds (`local_hbm_bytes`) and
+    cache levels (`l2_hits`); those of `SERIES`, `iteration_<kind>_bytes` and
+    `domain_<level>_missing_lines` are lists. `workload` is what the policy's runtime executed,
+    `program` what the policy was given, if it has changed it; `moved` says whether it can move
+    running tasks.
     """
     return {
         **_times(summary, machine),
@@ -189,7 +116,14 @@ def metric_names(machine: Machine) -> list[str]:
 
 
 def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
-    """Return makespan, iterations and what passes between them."""
+    """Return makespan, iterations and what passes between them.
+
+    `policy_decision_s` is the sum over decisions that took time while tasks ran, each of which
+    holds back a task (a kernel's launch, for instance). Other tasks may be running meanwhile, so it
+    is time spent, not time lost: the makespan can be longer by less, and by more where what is held
+    back keeps others waiting. `migration_overhead_s` is what the mean worker spends on moving data
+    inside iterations, and what passes between them besides barriers and the policy's own work.
+    """
     length = (summary.iteration_end_ps - summary.iteration_start_ps) * PS
     real = summary.iteration > 0
     barriers = machine.costs.barrier_ps * max(0, len(summary.iteration) - 1)
@@ -218,9 +152,7 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
         "policy_decision_s": summary.decision_ps * PS,
         "migration_overhead_s": migration * PS,
         "migration_overhead_percent": 100.0 * migration / whole,
-        "iterations_to_amortise": iterations_to_amortise(
-            summary, barrier_ps=machine.costs.barrier_ps
-        ),
+        "iterations_to_amortise": iterations_to_amortise(summary, machine.costs.barrier_ps),
     }
 
 
@@ -229,52 +161,29 @@ def _moving_ps(summary: Summary) -> int:
     return int(summary.worker_move_ps.sum()) + summary.page_fault_ps
 
 
-def iterations_to_amortise(
-    summary: Summary, baseline: Summary | None = None, *, barrier_ps: int = 0
-) -> int:
-    """Return after how many iterations a run has made up for its overhead.
+def iterations_to_amortise(summary: Summary, barrier_ps: int) -> int:
+    """Return after how many iterations a run has made up for its overhead; -1 is never.
 
-    Parameters
-    ----------
-    summary : Summary
-        Counters of the run.
-    baseline : Summary, optional
-        The run that would have had no overhead; without it, one in which every iteration takes as
-        long as the first one of `summary`, with nothing but barriers in between.
-    barrier_ps : int
-        Time of these barriers.
-
-    Returns
-    -------
-    int
-        The first iteration, counted from 1, from whose end on the time since the start of iteration
-        1, with everything between the iterations, is no longer than the baseline's, to the last
-        iteration that both have; 1 for a run that is never behind, -1 for one that is behind at its
-        end.
+    It is the first iteration, counted from 1, from whose end on the time since the start of
+    iteration 1, with everything between the iterations, is no longer than if all had taken as long
+    as the first one, with nothing but barriers in between.
     """
-    own = _elapsed(summary)
-    if baseline is None:
-        count = np.arange(1, len(own) + 1)
-        other = own[:1] * count + barrier_ps * (count - 1)
-    else:
-        other = _elapsed(baseline)
-    shared = min(len(own), len(other))
-    behind = np.flatnonzero(own[:shared] > other[:shared])
-    last = int(behind[-1]) + 1 if len(behind) else 0
-    return last + 1 if last < shared or shared == 0 else -1
-
-
-def _elapsed(summary: Summary) -> NDArray[np.int64]:
-    """Return the time from the start of iteration 1 to the end of each iteration."""
     real = summary.iteration > 0
-    elapsed: NDArray[np.int64] = (
-        summary.iteration_end_ps[real] - summary.iteration_start_ps[real][:1]
-    )
-    return elapsed
+    elapsed = summary.iteration_end_ps[real] - summary.iteration_start_ps[real][:1]
+    count = np.arange(1, len(elapsed) + 1)
+    behind = np.flatnonzero(elapsed > elapsed[:1] * count + barrier_ps * (count - 1))
+    last = int(behind[-1]) + 1 if len(behind) else 0
+    return last + 1 if last < len(elapsed) or not len(elapsed) else -1
 
 
 def _worker_times(summary: Summary) -> dict[str, Any]:
-    """Return where the workers' time went, in total, as shares and per worker."""
+    """Return where the workers' time went, in total, as shares and per worker.
+
+    Workers that no task can run on, such as cores without a cost for any class, and those that a
+    policy leaves out, such as the cores that drive devices, are idle all the time. Time for moving
+    data is no part of `busy_s`; waits for pages are not counted per worker: `worker_busy_s` has
+    them.
+    """
     parts = {name: getattr(summary, f"worker_{name}_ps") for name in _PARTS}
     idle = np.full(len(summary.worker_busy_ps), summary.makespan_ps, np.int64)
     for part in parts.values():
@@ -314,7 +223,11 @@ def local_nodes(machine: Machine) -> NDArray[np.bool_]:
 
 
 def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
-    """Return bytes moved between domains and memory nodes and the bandwidth that this means."""
+    """Return bytes moved between domains and memory nodes and the bandwidth that this means.
+
+    `local_percent` is R_loc^HW of Drebes et al., *Scalable Task Parallelism for NUMA: A Uniform
+    Abstraction for Coordinated Scheduling and Memory Management*, PACT 2016, section 5.
+    """
     local = local_nodes(machine)
     moved = summary.node_bytes.sum(axis=0)
     near_by_iteration = np.where(local, summary.node_bytes, 0).sum(axis=(1, 2))
@@ -345,7 +258,7 @@ def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
 
 
 def _caches(summary: Summary, machine: Machine) -> dict[str, Any]:
-    """Return hits and misses of every cache level."""
+    """Return hits and misses of every cache level, in lines of `LINE_BYTES`, rounded down."""
     row: dict[str, Any] = {}
     for index, level in enumerate(machine.caches):
         name = level.name.lower()
@@ -363,7 +276,11 @@ def _caches(summary: Summary, machine: Machine) -> dict[str, Any]:
 
 
 def _footprint(summary: Summary) -> dict[str, Any]:
-    """Return what memory blocks took, and how local the data of pools were."""
+    """Return what memory blocks took, memory that waits in pools too, and how local those were.
+
+    `managed_local_percent` is R_loc^RT of the source of :func:`_traffic`, which knows neither
+    caches nor global arrays.
+    """
     near, far = summary.managed_bytes.tolist()
     return {
         "footprint_bytes": summary.peak_bytes,
@@ -376,7 +293,12 @@ def _footprint(summary: Summary) -> dict[str, Any]:
 
 
 def _straggler(summary: Summary, machine: Machine) -> dict[str, Any]:
-    """Return what the socket with the fewest local accesses has done; see :func:`run_metrics`."""
+    """Return what the socket has done whose cores moved the fewest bytes from and to own memory.
+
+    The initialisation does not count, nor do sockets that move nothing; of equals it is the lowest.
+    Its accesses end last, so its counts stand for the program's: Chen, Guo, Guan, *LAWS:
+    Locality-Aware Work-Stealing for Multi-socket Multi-core Architectures*, ICS 2014, section 5.
+    """
     real = summary.iteration > 0
     moved = summary.node_bytes[real].sum(axis=0)
     near = np.where(local_nodes(machine), moved, 0).sum(axis=1)
@@ -398,7 +320,11 @@ def _straggler(summary: Summary, machine: Machine) -> dict[str, Any]:
 
 
 def _scheduling(summary: Summary) -> dict[str, Any]:
-    """Return steals, probes, migrations and what executions without result have taken."""
+    """Return steals, probes, migrations and what executions without result have taken.
+
+    A policy that itself moves tasks between pools, as work pushing and messages between clusters
+    do, has `transfers` instead of steals.
+    """
     steals = summary.steals.tolist()
     return {
         "steals": sum(steals),
@@ -422,7 +348,17 @@ def _scheduling(summary: Summary) -> dict[str, Any]:
 
 
 def _division(summary: Summary, division: Division | None) -> dict[str, Any]:
-    """Return how divided work was divided."""
+    """Return how divided work was divided.
+
+    The iterations before the last one of an invocation are its profiling steps. The imbalance
+    degree is ``(T_max - T_min) / T_max`` of the times that the parts take. A part without work
+    takes no time, so the degree is 1 wherever one idles while others work; the equation excepts
+    neither loops that one side executes by definition nor parts that are too slow for a unit. The
+    variance is that of the share of the parts after the first between each iteration and the next.
+
+    Chen, Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, Eq. 6.5
+    and section 6.5.4.
+    """
     units, times = summary.part_units, summary.part_ps
     if division is None or not units.size:
         names = ("profiling_steps", "profiled_percent", "imbalance_degree", "imbalance_degree_sum")
@@ -449,7 +385,11 @@ def _imbalance(times: NDArray[np.int64]) -> float:
 def _bounds(
     summary: Summary, machine: Machine, program: Workload, worker_thread: NDArray[np.int32]
 ) -> dict[str, Any]:
-    """Return lower bounds and how far above the best of them the run is."""
+    """Return lower bounds and how far above the best of them the run is.
+
+    They are the same under every policy, so that `makespan_over_bound` ranks policies as the
+    makespan does.
+    """
     bounds = lower_bounds(machine, program, worker_thread)
     makespan = summary.makespan_ps * PS
     return {

@@ -23,14 +23,8 @@ FloatArray = NDArray[np.float64]
 class _Steps:
     """Values that change at rows of a trace, one for each of several things.
 
-    Parameters
-    ----------
-    n_rows : int
-        Length of the trace.
-    initial : ndarray, shape (n,)
-        Value of each thing before the first row.
-    thing, row, value : ndarray, shape (n_changes,)
-        Which thing has which value from which row on, in any order.
+    Each has an initial value; `thing`, `row` and `value` say, in any order, which thing has which
+    value from which row on.
     """
 
     def __init__(
@@ -65,17 +59,9 @@ class _Steps:
 class Rates:
     """Cores and rates of all workers over a run, all workers of a core being busy.
 
-    Parameters
-    ----------
-    problem : Problem
-        What was simulated.
-    trace : Trace
-        Events of the run. Moments are given by rows of it, because several things may happen at the
-        same time; what a row says holds from that row on.
-
-    Notes
-    -----
-    A run without changes costs one look at the kinds of its events.
+    Moments are given by rows of the trace, because several things may happen at the same time; what
+    a row says holds from that row on. A run without changes costs one look at the kinds of its
+    events.
     """
 
     def __init__(self, problem: Problem, trace: Trace) -> None:
@@ -141,19 +127,10 @@ class Rates:
     def time_ps(
         self, worker: IntArray, begin: IntArray, end: IntArray, start_ps: IntArray, ops: FloatArray
     ) -> FloatArray:
-        """Return how long operations take.
+        """Return how long operations of workers, which ascend, take between two rows.
 
-        Parameters
-        ----------
-        worker : ndarray of int64, shape (n,)
-            Who computes them, ascending.
-        begin, end : ndarray of int64, shape (n,)
-            Rows between which they are computed. A time that ends later is only known to do so: it
-            is not exact.
-        start_ps : ndarray of int64, shape (n,)
-            Time of the first row.
-        ops : ndarray of float64, shape (n,)
-            Operations.
+        A time that ends after the second row is only known to do so: it is not exact. `start_ps` is
+        the time of the first row.
         """
         if self._rate is None:
             return np.asarray(ops / self._described[self._worker_core[worker]])

@@ -59,25 +59,10 @@ def simulated_recording(
     worker_thread: NDArray[np.int32],
     details: Mapping[str, Any],
 ) -> Recording:
-    """Return events of a simulated run as a recording.
+    """Return events of a simulated run, or none if they are kept elsewhere, as a recording.
 
-    Parameters
-    ----------
-    name : str
-        Name of the recording.
-    trace : Trace
-        The events, or none if they are kept elsewhere.
-    machine, workload : Machine, Workload
-        What was simulated, the program as the policy's runtime ran it.
-    worker_thread : ndarray of int32, shape (n_workers,)
-        Hardware thread of each worker.
-    details : mapping
-        What else is to be known; see :func:`recording_of` for what is added.
-
-    Returns
-    -------
-    Recording
-        With the graph of the program.
+    The workload is the program as the policy's runtime ran it; for what is added to the details see
+    :func:`recording_of`.
     """
     core = machine.thread_core[worker_thread]
     return Recording(

@@ -56,17 +56,7 @@ NEVER = np.iinfo(np.int64).max
 class TaskTimes:
     """A sink that keeps when each task of the last iteration was submitted, began and ended.
 
-    Parameters
-    ----------
-    n_tasks : int
-        Tasks of the graph.
-    others : EventSink or None
-        Another sink that gets the events too.
-
-    Attributes
-    ----------
-    ready_ps, start_ps, end_ps : ndarray of int64, shape (n_tasks,)
-        First TASK_READY, first TASK_START and TASK_END.
+    These are the first TASK_READY, the first TASK_START and TASK_END.
     """
 
     def __init__(self, n_tasks: int, others: EventSink | None = None) -> None:
@@ -97,8 +87,6 @@ class TaskTimes:
 def percentile(values: NDArray[np.float64], percent: float) -> float:
     """Return the smallest value that at least so many percent of the values do not exceed.
 
-    Examples
-    --------
     >>> percentile(np.arange(1.0, 201.0), 99.0)
     198.0
     """
@@ -109,28 +97,13 @@ def percentile(values: NDArray[np.float64], percent: float) -> float:
 def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
     """Return columns on latency and utilisation for a workload with applications.
 
-    Notes
-    -----
-    * The latency of a query is the time from the submission of its first task to the end of its
-      last. Only queries that begin while batch jobs are running count (all of them without batch
-      jobs): `queries`; the others are `queries_left_out`. Where none counts, latencies are NaN.
-    * `backlog_queries` is the largest number of queries, counted or not, that have begun and not
-      ended at the same time. In a closed loop it is at most one per service; where queries arrive
-      faster than the device processes them, it grows with their number, and latencies with it.
-    * `batch_utilization_percent` is the part of the time in which a batch kernel is being executed,
-      from the start to the last end of a query, or to the last end of a batch job if that is
-      earlier. It says nothing about the part of the device on which that is: a policy that keeps
-      one free for critical kernels can have 100 % and low `batch_kernels_per_s`.
-    * `queue_percent` is the part of the latency in which tasks of queries wait: submitted, not
-      begun.
-    * `copy_in_s` is the mean time from the submission of a query's copy into the device to its end,
-      `copy_in_bytes_per_s` its rate, and `copy_percent` the part of copies in the time in which
-      tasks of queries are executed on the device.
-    * `kernel_delays` is the mean number of batch kernels that end or run while a kernel of a query
-      waits.
-    * All of these are over the queries of all services together. The columns that begin with
-      ``service_`` have one entry per service, in the order of the applications;
-      :func:`simsched.experiment.frames.services_frame` makes rows of them.
+    They are over the queries of all services together; those that begin with ``service_`` have one
+    entry per service, in the order of the applications. Where no query counts, latencies are NaN.
+    In a closed loop `backlog_queries` is at most one per service; where queries arrive faster than
+    the device processes them, it grows with their number, and latencies with it. `colocated_s` is
+    from the start to the last end of a query, or to the last end of a batch job if that is earlier.
+    A policy that keeps a part of the device free for critical kernels can have 100 %
+    `batch_utilization_percent` and low `batch_kernels_per_s`.
     """
     about, graph = workload.applications, workload.graph
     assert about is not None
@@ -179,7 +152,6 @@ def _most_at_once(began: NDArray[np.int64], ended: NDArray[np.int64]) -> int:
 
 
 def _latency_columns(seconds: NDArray[np.float64], target_s: float) -> dict[str, Any]:
-    """Return the columns on latencies."""
     mean = tail = largest = float("nan")
     if len(seconds):
         mean, tail, largest = seconds.mean(), percentile(seconds, 99.0), seconds.max()
@@ -215,7 +187,6 @@ def _service_columns(
 
 
 def _copy_columns(workload: Workload, times: TaskTimes, mine: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the columns on copies of queries."""
     about, graph = workload.applications, workload.graph
     assert about is not None
     copies = {}

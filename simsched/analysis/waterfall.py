@@ -55,57 +55,37 @@ MIGRATION, BETWEEN, IDLE = "migration", "between iterations", "idle"
 
 @dataclass(frozen=True)
 class TimeParts:
-    """The makespan of a run in parts.
-
-    Parameters
-    ----------
-    makespan_s : float
-        Duration of the run.
-    seconds : dict of str to float
-        Parts in a fixed order; their sum is `makespan_s` up to rounding.
-    """
+    """The makespan of a run in parts."""
 
     makespan_s: float
+    #: Parts in a fixed order; their sum is `makespan_s` up to rounding.
     seconds: dict[str, float]
 
 
 @dataclass(frozen=True, eq=False)
 class _Segments:
-    """Accesses of one iteration in the order of workers, then of time.
-
-    Parameters
-    ----------
-    worker, task, position : ndarray of int64, shape (n,)
-        `position` is the place of the access among those of its task in this iteration.
-    place : ndarray of int64, shape (n,)
-        Number of the access when all are sorted by task, execution and time.
-    row, end_row : ndarray of int64, shape (n,)
-        Rows of the trace: the access, and what the worker did next.
-    start_ps : ndarray of int64, shape (n,)
-    length_ps : ndarray of float64, shape (n,)
-        From the start of the access to what the worker did next.
-    memory_bytes : ndarray of int64, shape (n,)
-        Bytes that no cache had.
-    faults : ndarray of float64, shape (n,)
-        Marked pages that the access found.
-    moves_page : ndarray of bool, shape (n,)
-        Whether the block moved to the worker.
-    flow_segment, flow_row, flow_path, flow_bytes, flow_ps : ndarray, shape (n_flows,)
-        Memory flows that have ended: to which access they belong, the row of their end, their path,
-        bytes and duration.
-    """
+    """Accesses of one iteration in the order of workers, then of time."""
 
     worker: IntArray
     task: IntArray
+    #: The place of the access among those of its task in this iteration.
     position: IntArray
+    #: Number of the access when all are sorted by task, execution and time.
     place: IntArray
+    #: Row of the trace of the access, and of what the worker did next.
     row: IntArray
     end_row: IntArray
     start_ps: IntArray
+    #: From the start of the access to what the worker did next.
     length_ps: FloatArray
+    #: Bytes that no cache had.
     memory_bytes: IntArray
+    #: Marked pages that the access found.
     faults: FloatArray
+    #: Whether the block moved to the worker.
     moves_page: NDArray[np.bool_]
+    #: Memory flows that have ended, shape (n_flows,): to which access they belong, the row of their
+    #: end, their path, bytes and duration.
     flow_segment: IntArray
     flow_row: IntArray
     flow_path: IntArray
@@ -203,18 +183,7 @@ def _local_paths(problem: Problem, node: NDArray[np.int32]) -> NDArray[np.int32]
 
 
 def time_parts(run: Run) -> TimeParts:
-    """Return the parts of a run's makespan.
-
-    Parameters
-    ----------
-    run : Run
-        A run with its trace.
-
-    Raises
-    ------
-    ValueError
-        The run has no trace.
-    """
+    """Return the parts of a run's makespan; the run has its trace."""
     if run.trace is None:
         raise ValueError("run: found no event trace, accepted: a run with events=True")
     model = _Model(run, run.trace)
@@ -236,7 +205,6 @@ def _accesses(run: Run) -> Iterator[tuple[TaskGraph, _Segments]]:
 
 
 def _graph(run: Run, iteration: int) -> TaskGraph:
-    """Return what an iteration executes."""
     workload, units = run.workload, run.summary.part_units
     if workload.division is not None and units.size:
         return divided(workload.graph, workload.division, units[iteration - 1])

@@ -98,13 +98,7 @@ app.add_typer(show_app, name="show")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the command line; return the exit code.
-
-    Parameters
-    ----------
-    arguments : list of str, optional
-        Words after the program's name; those of this process by default.
-    """
+    """Run the command line, by default with the words of this process; return the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # of encodings that lack a character of a table
@@ -186,7 +180,6 @@ def _is_option(word: str) -> bool:
 
 
 def _version(wanted: bool) -> None:
-    """Print the version and end."""
     if wanted:
         sys.stdout.write(f"simsched {simsched.__version__}\n")
         raise typer.Exit

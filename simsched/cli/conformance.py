@@ -10,7 +10,7 @@ import typer
 
 import simsched
 from simsched.cli import names
-from simsched.cli.options import OnlyPolicies
+from simsched.cli.options import OnlyPolicies, Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, console_on, print_json
 
 MAX_REASONS = 10
@@ -19,24 +19,16 @@ MAX_REASONS = 10
 def conformance_command(
     policies: OnlyPolicies = None,
     workloads: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--workload",
-            "-w",
-            metavar="SPEC",
-            help="Only this workload or file, generators small by default; may be repeated.",
-            autocompletion=names.workload,
+        Words,
+        repeatable(
+            "--workload -w",
+            "SPEC",
+            "Only this workload or file, generators small by default",
+            names.workload,
         ),
     ] = None,
     machines: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--machine",
-            "-m",
-            metavar="NAME",
-            help="Only this machine or file; may be repeated.",
-            autocompletion=names.machine,
-        ),
+        Words, repeatable("--machine -m", "NAME", "Only this machine or file", names.machine)
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
+from simsched.cli.options import Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, print_json, warn
 from simsched.files.bounded import is_directory, noticing_directories
 from simsched.files.errors import ConfigurationError, unknown_name
@@ -44,8 +45,7 @@ def export_command(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file.")
     ] = None,
     assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=NUMBER", help="Option of the format; may be repeated."),
+        Words, repeatable("--set", "NAME=NUMBER", "Option of the format")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -118,7 +118,6 @@ def _options(assignments: list[str]) -> dict[str, object]:
 def _export_run(
     source: Path, target: Path, to: str | None, options: dict[str, object]
 ) -> list[str]:
-    """Export a run; return what to warn of."""
     from simsched.trace.exporters import export_recording, exporters, open_recording
     from simsched.trace.importers import import_recording
 
@@ -132,7 +131,6 @@ def _export_run(
 
 
 def _export_graph(source: str, target: Path, to: str | None) -> None:
-    """Export a task graph."""
     from simsched.workload.importers import write_dot, write_graphml
 
     writers = {"graphml": write_graphml, "dot": write_dot}

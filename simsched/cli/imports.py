@@ -10,22 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from simsched.cli import names
+from simsched.cli.options import Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, parse_options, print_json, warn
 from simsched.files.errors import ConfigurationError, unknown_name
 
 RECORDING_SUFFIX, MACHINE_SUFFIXES = ".parquet", (".yaml", ".yml")
 SAMPLING = "starpu_sampling"
-SAMPLING_OPTIONS = (
-    "machine",
-    "devices",
-    "per_device",
-    "reserve_drivers",
-    "roots",
-    "codelets",
-    "main_memory",
-    "device_memory",
-)
-_SWITCH = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def import_command(
@@ -48,10 +38,7 @@ def import_command(
             "--output", "-o", metavar="FILE", help="Recording (.parquet) or machine (.yaml)."
         ),
     ] = None,
-    assignments: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Option of the format; may be repeated."),
-    ] = None,
+    assignments: Annotated[Words, repeatable("--set", "NAME=VALUE", "Option of the format")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -93,7 +80,6 @@ def _suffix(output: Path | None, accepted: tuple[str, ...]) -> None:
 def _import_trace(
     path: Path, format_name: str | None, output: Path | None, options: dict[str, object]
 ) -> Imported:
-    """Import a trace; return what is in it."""
     from simsched.trace.importers import import_recording, recognise, trace_importers
     from simsched.trace.recording import write_recording
 
@@ -164,25 +150,16 @@ def _summary(found: dict[str, Any]) -> list[str]:
 
 
 def _import_sampling(path: Path, output: Path | None, options: dict[str, object]) -> Imported:
-    """Import a sampling; return what is in it."""
     from simsched.files.atomic import write_atomically
     from simsched.machine.importers import machine_yaml, read_sampling
+    from simsched.names.parameters import Parameter, checked, parameters_of
     from simsched.trace.parquet import write_rows
 
     _suffix(output, MACHINE_SUFFIXES)
-    for name in options:
-        if name not in SAMPLING_OPTIONS:
-            what = f"option of format {SAMPLING}"
-            raise ConfigurationError(unknown_name(what, name, SAMPLING_OPTIONS))
-    for name in ("per_device", "reserve_drivers"):
-        if name in options:
-            if options[name] not in _SWITCH:
-                found = f"--set {name}: found {options[name]!r}"
-                raise ConfigurationError(f"{found}, accepted yes or no")
-            options[name] = _SWITCH[str(options[name])]
-    machine: Any = options.pop("machine", None)
-    sampling = read_sampling(path, machine)
-    given: dict[str, Any] = dict(options)
+    declared = {"machine": Parameter("machine", str, None, optional=True)}
+    declared |= parameters_of(machine_yaml)
+    given = checked(f"format {SAMPLING}", declared, options, option=True)
+    sampling = read_sampling(path, given.pop("machine"))
     text = machine_yaml(sampling.bus, sampling.costs, **given)
     bus, costs = sampling.bus, sampling.costs
     devices = ", ".join(f"{count} {kind}" for kind, count in bus.devices.items() if count)
@@ -212,5 +189,4 @@ def _import_sampling(path: Path, output: Path | None, options: dict[str, object]
 
 
 def _write(path: Path, text: str) -> None:
-    """Write text."""
     path.write_text(text, encoding="utf-8")

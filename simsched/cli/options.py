@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,13 +15,7 @@ _WHOLE = re.compile(r"[+-]?\d{1,4000}", re.ASCII)
 
 
 def at_least_one(option: str) -> Callable[[str | int], int]:
-    """Return what reads the value of an option that is a number of something.
-
-    Parameters
-    ----------
-    option : str
-        The option, for messages.
-    """
+    """Return what reads the value of an option that is a number of something."""
 
     def parse(value: str | int) -> int:
         text = str(value).strip()
@@ -33,6 +27,16 @@ def at_least_one(option: str) -> Callable[[str | int], int]:
         return int(text)
 
     return parse
+
+
+def repeatable(words: str, metavar: str, text: str, complete: names.Complete | None = None) -> Any:
+    """Return an option that may be given several times; `text` begins its help."""
+    return typer.Option(
+        *words.split(),
+        metavar=metavar,
+        help=f"{text}; may be repeated.",
+        autocompletion=complete,
+    )
 
 
 ExperimentArgument = Annotated[
@@ -63,64 +67,21 @@ JobsOption = Annotated[
 RecomputeOption = Annotated[
     bool, typer.Option("--recompute", help="Repeat runs that are stored already.")
 ]
-AssignmentsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Change a value; may be repeated.",
-        autocompletion=names.key,
-    ),
-]
+Words = list[str] | None
+AssignmentsOption = Annotated[Words, repeatable("--set", "KEY=VALUE", "Change a value", names.key)]
 #: In place of what an experiment has.
 OtherMachines = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--machine",
-        "-m",
-        metavar="NAME",
-        help="Instead of the experiment's machines; may be repeated.",
-        autocompletion=names.machine,
-    ),
+    Words, repeatable("--machine -m", "NAME", "Instead of the experiment's machines", names.machine)
 ]
 OtherWorkloads = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--workload",
-        "-w",
-        metavar="SPEC",
-        help="Instead of the experiment's workloads; may be repeated.",
-        autocompletion=names.workload,
-    ),
+    Words,
+    repeatable("--workload -w", "SPEC", "Instead of the experiment's workloads", names.workload),
 ]
 OtherPolicies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy",
-        "-p",
-        metavar="SPEC",
-        help="Instead of the experiment's policies; may be repeated.",
-        autocompletion=names.policy,
-    ),
+    Words, repeatable("--policy -p", "SPEC", "Instead of the experiment's policies", names.policy)
 ]
 #: Of what there is.
 OnlyMachines = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--machine",
-        "-m",
-        metavar="NAME",
-        help="Only this machine; may be repeated.",
-        autocompletion=names.machine,
-    ),
+    Words, repeatable("--machine -m", "NAME", "Only this machine", names.machine)
 ]
-OnlyPolicies = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy",
-        "-p",
-        metavar="NAME",
-        help="Only this policy; may be repeated.",
-        autocompletion=names.policy,
-    ),
-]
+OnlyPolicies = Annotated[Words, repeatable("--policy -p", "NAME", "Only this policy", names.policy)]

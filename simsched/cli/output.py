@@ -56,25 +56,13 @@ def say_files(files: list[Path], *, as_json: bool) -> None:
 
 
 def is_plain(stream: TextIO) -> bool:
-    """Return whether nothing but text may be written to a stream.
-
-    Parameters
-    ----------
-    stream : file
-        Standard output or standard error.
-    """
+    """Return whether nothing but text may be written to standard output or standard error."""
     dumb = os.environ.get("TERM", "").lower() in ("dumb", "unknown")
     return dumb or bool(os.environ.get("NO_COLOR")) or not stream.isatty()
 
 
 def console_on(stream: TextIO) -> Console:
-    """Return a console; nothing is broken into lines where the output is not a terminal.
-
-    Parameters
-    ----------
-    stream : file
-        Standard output or standard error.
-    """
+    """Return a console; nothing is broken into lines where the output is not a terminal."""
     from rich.console import Console
 
     class ClosingConsole(Console):
@@ -98,20 +86,7 @@ def print_json(document: Any) -> None:
 
 
 def check_output(path: Path | None, suffix: str) -> None:
-    """Refuse a file that ``--output`` names before anything is computed for it.
-
-    Parameters
-    ----------
-    path : Path, optional
-        What was given.
-    suffix : str
-        What its name has to end in, with the dot.
-
-    Raises
-    ------
-    ConfigurationError
-        Another ending, or the file cannot be written.
-    """
+    """Refuse a file of ``--output`` without `suffix`, or that cannot be written, in advance."""
     from simsched.files.atomic import check_writable
 
     if path is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import OnlyMachines, OnlyPolicies, at_least_one
+from simsched.cli.options import OnlyMachines, OnlyPolicies, Words, at_least_one, repeatable
 from simsched.cli.output import (
     JsonOption,
     QuietOption,
@@ -39,10 +39,7 @@ def references_command(
         ),
     ] = "cholesky",
     assignments: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Parameter of the program; may be repeated."
-        ),
+        Words, repeatable("--set", "NAME=VALUE", "Parameter of the program")
     ] = None,
     machines: OnlyMachines = None,
     policies: OnlyPolicies = None,
@@ -113,7 +110,6 @@ def _report(rows: list[Row], output: Path | None, *, as_json: bool) -> None:
 
 
 def _check_names(what: str, chosen: list[str] | None, known: set[str]) -> None:
-    """Refuse names that no row has."""
     for name in chosen or []:
         if name not in known:
             raise ConfigurationError(f"--{what}: {unknown_name(what, name, known)}")
@@ -129,7 +125,6 @@ def _parameters(assignments: list[str]) -> dict[str, object]:
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write rows as comma-separated values."""
     from simsched.files.atomic import write_atomically
 
     def write(temporary: Path) -> None:

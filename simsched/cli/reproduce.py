@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from simsched.cli import names as cli_names
-from simsched.cli.options import JobsOption, RecomputeOption
+from simsched.cli.options import JobsOption, RecomputeOption, Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, console_on, print_json, say, warn
 from simsched.cli.run import interruptible
 
@@ -23,15 +23,7 @@ def reproduce_command(
             autocompletion=cli_names.family,
         ),
     ] = None,
-    ids: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--claim",
-            metavar="ID",
-            help="Only this claim; may be repeated.",
-            autocompletion=cli_names.claim,
-        ),
-    ] = None,
+    ids: Annotated[Words, repeatable("--claim", "ID", "Only this claim", cli_names.claim)] = None,
     listing: Annotated[bool, typer.Option("--list", help="List the claims; run nothing.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,

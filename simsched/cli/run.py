@@ -64,19 +64,7 @@ class ExperimentOptions:
 
 
 def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Make the fields of a command's first argument, a dataclass, options of the command.
-
-    Parameters
-    ----------
-    command : callable
-        A command whose first argument holds options that others have too.
-
-    Returns
-    -------
-    callable
-        The same with one argument per option, as the command line wants them: the shared ones
-        first.
-    """
+    """Make the fields of a command's first argument, a dataclass, options of the command."""
     first, *own = inspect.signature(command, eval_str=True).parameters.values()
     shared = inspect.signature(first.annotation, eval_str=True).parameters
 
@@ -90,22 +78,7 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run_file(asked: ExperimentOptions, **how: Any) -> Result:
-    """Run an experiment with what the command line changes, showing progress.
-
-    Parameters
-    ----------
-    asked : ExperimentOptions
-        The experiment, and what to change in it.
-    **how
-        Further fields of :class:`simsched.experiment.options.RunOptions`.
-
-    Raises
-    ------
-    ConfigurationError
-        An option or the experiment is wrong.
-    typer.Abort
-        The user has interrupted it.
-    """
+    """Run an experiment with what the command line changes, and further run options."""
     from simsched import api
     from simsched.experiment.options import RunOptions
     from simsched.experiment.overrides import Change, Origin, assignments
@@ -130,18 +103,7 @@ def run_file(asked: ExperimentOptions, **how: Any) -> Result:
 
 @contextmanager
 def interruptible(*, quiet: bool) -> Iterator[None]:
-    """End the command where the user interrupts it, saying how to go on.
-
-    Parameters
-    ----------
-    quiet : bool
-        Say nothing.
-
-    Raises
-    ------
-    typer.Abort
-        The user has interrupted it.
-    """
+    """End the command where the user interrupts it, saying how to go on unless `quiet`."""
     from simsched.experiment.runner import Interrupted
 
     try:

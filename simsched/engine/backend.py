@@ -101,17 +101,7 @@ class Backend(Protocol):
     def run_iteration(
         self, number: int, graph: TaskGraph, plan: ResolvedPlan, *, last: bool
     ) -> None:
-        """Start an iteration now; return when it has ended and, unless `last`, its barrier is over.
-
-        Raises
-        ------
-        StalledError
-            When tasks remain and nothing can happen any more.
-        ModelError
-            When a block finds no room on first touch or a task has no processor.
-        PolicyError
-            When a hook's decision is not allowed.
-        """
+        """Start an iteration; return when it has ended and, unless `last`, its barrier is over."""
 
     def counters(self) -> IterationCounters:
         """Return what the last iteration has measured."""

@@ -38,28 +38,18 @@ WORKERS = 8  #: workers of a case; enough for several domains, cores and hardwar
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison.
-
-    Parameters
-    ----------
-    machine, workload, policy : str
-        What was simulated.
-    events : int
-        Events of the reference trace.
-    difference : str
-        The first difference; empty when the backends agree.
-    refused : str
-        Why both refused to run it, in the same words; empty when they ran.
-    left_out : str
-        Why it was run on neither, or given up by both; empty when it was run to its end.
-    """
+    """One comparison."""
 
     machine: str
     workload: str
     policy: str
+    #: Events of the reference trace.
     events: int
+    #: The first difference; empty when the backends agree.
     difference: str
+    #: Why both refused to run it, in the same words; empty when they ran.
     refused: str = ""
+    #: Why it was run on neither, or given up by both; empty when it was run to its end.
     left_out: str = ""
 
 
@@ -98,17 +88,7 @@ def compare(
     workers: int | None = None,
     seed: int = 0,
 ) -> Case:
-    """Run both backends and compare traces, counters and errors exactly.
-
-    Parameters
-    ----------
-    machine, workload, policy, workers, seed
-        As for :func:`simsched.engine.run.simulate`.
-
-    Returns
-    -------
-    Case
-    """
+    """Run both backends and compare traces, counters and errors exactly."""
     outcomes: list[Run | str] = []
     limit_s = PROGRESS_LIMIT_S
     if policy.timer_period_s > 0.0:
@@ -164,7 +144,6 @@ def _trace_difference(reference: Run, native: Run) -> str:
 
 
 def _event_text(run: Run, at: int) -> str:
-    """Return one event in words."""
     assert run.trace is not None
     values = {name: int(column[at]) for name, column in run.trace.events.items()}
     kind = EventKind(values.pop("kind")).name
@@ -256,18 +235,8 @@ def run_conformance(
 ) -> list[Case]:
     """Compare the backends on all registered policies, workloads and families of machines.
 
-    Parameters
-    ----------
-    policies, workloads, machines : list of str, optional
-        Restrict the comparison to these, written as on the command line; everything registered by
-        default. Generators are run with their small parameters where none are given, presets and
-        task graph files as they are.
-    progress : callable, optional
-        Called with every finished case.
-
-    Returns
-    -------
-    list of Case
+    Names restrict the comparison. Generators are run with their small parameters where none are
+    given, presets and task graph files as they are. `progress` is called with every finished case.
     """
     results = []
     for machine, workload, policy in cases(policies, workloads, machines):

@@ -18,17 +18,7 @@ Int64Array = NDArray[np.int64]
 
 @dataclass(eq=False)
 class Account:
-    """Which part has had how many units in every iteration, and how long it took.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        The program.
-    division : Division
-        Its work.
-    invocations : int
-        How often the work is done.
-    """
+    """Which part has had how many units in every iteration, and how long it took."""
 
     graph: TaskGraph
     division: Division
@@ -57,13 +47,7 @@ class Account:
         return self.remaining
 
     def give(self, units: object) -> TaskGraph:
-        """Return the graph of the next iteration, in which the parts get these units.
-
-        Raises
-        ------
-        PolicyError
-            When the policy may not divide the work like that.
-        """
+        """Return the graph of the next iteration, in which the parts get these units."""
         given = checked_units(units, self.division.n_parts, self.remaining)
         self.remaining -= int(given.sum())
         self.units.append(given)
@@ -100,13 +84,7 @@ def account_of(workload: Workload, *, divides: bool) -> Account | None:
 
 
 def checked_units(units: object, n_parts: int, remaining: int) -> Int64Array:
-    """Return what a policy gives to the parts as an array.
-
-    Raises
-    ------
-    PolicyError
-        When there are not as many numbers as parts, or they are not units that are left.
-    """
+    """Return what a policy gives to the parts as an array; refuse what is not so many units."""
     given = np.asarray(units)
     if given.shape != (n_parts,) or given.dtype.kind not in "iu":
         raise PolicyError(f"divide: found {units!r}, accepted whole numbers for {n_parts} parts")

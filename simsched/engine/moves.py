@@ -21,17 +21,8 @@ _COLUMNS = ("time_ps", "kind", "worker", "task", "iteration")
 class MoveAccount:
     """A sink that adds up the time of moves and of waiting for them, an iteration at a time.
 
-    Parameters
-    ----------
-    workload : Workload
-        A program with `move_classes`.
-    n_workers : int
-        Number of workers.
-    others : EventSink or None
-        Another sink that gets the events too.
+    `others` gets the events too.
 
-    Notes
-    -----
     A worker waits for moves before a task of another class from when it has ended what it did
     before, and everything else that the task depends on has ended, until the task is ready, if a
     move is the last of its predecessors. That is the *wait time* for prefetch and eviction of [1]_,

@@ -49,15 +49,7 @@ class _Table:
 
 
 def make_paths(machine: Machine, n_smt: int) -> Paths:
-    """Return all paths of a machine: accesses (misses), memory-side hits, writes, copies.
-
-    Parameters
-    ----------
-    machine : Machine
-        The machine.
-    n_smt : int
-        Largest number of workers on one core.
-    """
+    """Return the paths for accesses (misses), memory-side hits, writes and copies."""
     table = _Table()
     with_cache = [i for i, node in enumerate(machine.nodes) if node.memory_side_cache is not None]
     cache_resource = {node: len(machine.nodes) + i for i, node in enumerate(with_cache)}
@@ -149,15 +141,7 @@ def held(table: tuple[float, ...], index: int) -> float:
 
 
 def path_nodes(machine: Machine, worker_thread: IntArray) -> IntArray:
-    """Return the memory node that each path of a run leads to, -1 for copies between nodes.
-
-    Parameters
-    ----------
-    machine : Machine
-        Where it was simulated.
-    worker_thread : ndarray of int32, shape (n_workers,)
-        Hardware thread of each worker.
-    """
+    """Return the memory node that each path of a run leads to, -1 for copies between nodes."""
     _, per_core = np.unique(machine.thread_core[worker_thread], return_counts=True)
     paths = make_paths(machine, int(per_core.max()))
     node = np.full(len(paths.latency_ps), -1, np.int32)

@@ -44,25 +44,10 @@ def make_problem(
     timer_period_s: float = 0.0,
     progress_limit_s: float = PROGRESS_LIMIT_S,
 ) -> Problem:
-    """Return the arrays for one run.
+    """Return the arrays for one run; refuse data that do not fit into memory.
 
-    Parameters
-    ----------
-    machine, workload, placement : Machine, Workload, Placement
-        What is simulated.
-    worker_thread : ndarray of int32, shape (n_workers,)
-        Hardware thread of each worker.
-    seed : int
-        Seed of the random streams.
-    timer_period_s : float
-        Period of the policy's timer; 0 for none.
-    progress_limit_s : float
-        A run in which no task ends for so many simulated seconds is given up.
-
-    Raises
-    ------
-    ModelError
-        When the data do not fit into memory.
+    The policy has no timer when its period is 0. A run in which no task ends for `progress_limit_s`
+    simulated seconds is given up.
     """
     core_of_worker = machine.thread_core[worker_thread]
     _, worker_core, per_core = np.unique(core_of_worker, return_inverse=True, return_counts=True)
@@ -112,7 +97,6 @@ def make_problem(
 
 
 def _nodes(machine: Machine) -> dict[str, Any]:
-    """Return the fields about memory nodes."""
     nodes = machine.nodes
     kinds = list(dict.fromkeys(node.kind for node in nodes))
     return {

@@ -20,20 +20,8 @@ def check_processors(
 ) -> None:
     """Refuse a program that the workers of a machine cannot execute.
 
-    Parameters
-    ----------
-    machine : Machine
-        The machine.
-    workload : Workload
-        The program, with the operations that its tasks have on the machine.
-    worker_thread : ndarray of int32, shape (n_workers,)
-        Hardware thread of each worker.
-
-    Raises
-    ------
-    ModelError
-        A worker's kind of processor for which the program has no costs, a class with a task that
-        no worker can run, or an initialisation with costs for other kinds than the iterations.
+    That is one without costs for a worker's kind of processor, with a task that no worker can run,
+    or with an initialisation that has costs for other kinds than the iterations.
     """
     cores = machine.thread_core[worker_thread]
     kinds = list(dict.fromkeys(group.kind for group in _groups(machine, cores)))
@@ -92,25 +80,9 @@ def _check_classes(graph: TaskGraph, kinds: list[str], where: str) -> None:
 def worker_speeds(
     machine: Machine, kinds: tuple[str, ...], core_of_worker: NDArray[np.int32], n_smt: int
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Return the row of the costs and the speed of each worker.
+    """Return each worker's row of the costs and speed, the latter of shape (n_workers, n_smt).
 
-    Parameters
-    ----------
-    machine : Machine
-        The machine.
-    kinds : tuple of str
-        Processor kinds, in the order of the costs.
-    core_of_worker : ndarray of int32, shape (n_workers,)
-        Core of each worker.
-    n_smt : int
-        Largest number of workers on one core.
-
-    Returns
-    -------
-    ndarray of int32, shape (n_workers,)
-        Index into `kinds`.
-    ndarray of float64, shape (n_workers, n_smt)
-        Operations per ps of each worker when k workers of its core are busy.
+    Speeds are operations per ps when k workers of its core are busy.
     """
     groups = _groups(machine, core_of_worker)
     rates = [
@@ -121,5 +93,4 @@ def worker_speeds(
 
 
 def _groups(machine: Machine, cores: NDArray[np.int32]) -> list[CoreGroup]:
-    """Return the group of each core."""
     return [machine.core_groups[machine.core_group[core]] for core in cores]

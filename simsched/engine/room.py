@@ -12,23 +12,9 @@ from simsched.files.units import format_size
 def no_room_message(
     problem: Problem, block: int, n_bytes: int, domain: int, used_bytes: NDArray[np.int64]
 ) -> str:
-    """Return the message for a block that fits nowhere.
+    """Return the message for a block that a worker of a domain finds no room for.
 
-    Parameters
-    ----------
-    problem : Problem
-        With capacities and what each domain may touch.
-    block, n_bytes : int
-        The block and what it takes.
-    domain : int
-        Of the worker that touches it.
-    used_bytes : ndarray of int64, shape (n_nodes,)
-        What is in use on each node.
-
-    Returns
-    -------
-    str
-        Bytes wanted, in use and in all, and what helps.
+    It says what is wanted, in use and there in all, and what helps.
     """
     nodes = np.unique(problem.touch_order[domain])
     which = f"node {nodes[0]}" if len(nodes) == 1 else f"nodes {', '.join(map(str, nodes))}"

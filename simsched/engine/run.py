@@ -49,12 +49,12 @@ from simsched.policy.contract.base import (
     Exchange,
     Pace,
     Plan,
+    PlanView,
     Policy,
     Pool,
     Preempt,
     Transfer,
     Update,
-    View,
     Wake,
 )
 from simsched.policy.contract.executions import Duplicate, Kill
@@ -73,8 +73,8 @@ MAX_TAG = 2**63 - 1  #: of a wake, and its rank
 class _PolicyHooks:
     """The policy's fine hooks as backends call them."""
 
-    def __init__(self, policy: Policy, view: View, state: Any, account: Account | None) -> None:
-        self._policy, self._view, self._state = policy, view, state
+    def __init__(self, policy: Policy, view: PlanView, state: Any, account: Account | None) -> None:
+        self._policy, self._before, self._state = policy, view, state
         self._account = account
         self._finishes = policy.overrides("on_finish")
         self._resolve_order: Callable[[AcquireOrder], ResolvedPlan] | None = None
@@ -91,7 +91,7 @@ class _PolicyHooks:
         self.decision_ps = 0
 
     def attach(self, state: EngineState) -> None:
-        self._view = replace(self._view, state=state)
+        self._view = self._before.during(state)
         self._engine = state
 
     def begin_iteration(self, plan: Plan, resolved: ResolvedPlan, problem: Problem) -> None:
@@ -220,13 +220,7 @@ def _whole(value: object, hook: str, what: str) -> int:
 
 
 def _as_numbers(decision: object, hook: str) -> Decision:
-    """Return a decision as backends take it.
-
-    Raises
-    ------
-    PolicyError
-        When it is of another type, or its numbers mean nothing whatever the pools are.
-    """
+    """Return a decision as backends take it; refuse numbers that never mean anything."""
     if isinstance(decision, Preempt) and hook in ("on_idle", *TIMED):
         return PREEMPT, decision.worker, NOBODY if decision.to is None else decision.to
     if isinstance(decision, Duplicate) and hook in ("on_idle", *TIMED):
@@ -271,13 +265,7 @@ def _as_numbers(decision: object, hook: str) -> Decision:
 def make_backend(
     name: str, problem: Problem, hooks: _PolicyHooks, *, events: bool | EventSink
 ) -> Backend:
-    """Return a new backend by name.
-
-    Raises
-    ------
-    ConfigurationError
-        When the name is unknown.
-    """
+    """Return a new backend by name."""
     if name == "native":
         from simsched.engine.native import NativeBackend
 
@@ -384,7 +372,7 @@ def _iterate(
     engine: Backend,
     problem: Problem,
     policy: Policy,
-    view: View,
+    view: PlanView,
     state: Any,
     hooks: _PolicyHooks,
     progress: Callable[[int, int], None] | None,
@@ -428,7 +416,7 @@ def _divide(
     engine: Backend,
     problem: Problem,
     policy: Policy,
-    view: View,
+    view: PlanView,
     state: Any,
     hooks: _PolicyHooks,
     account: Account,
@@ -482,7 +470,6 @@ def _counters(measured: IterationCounters, number: int, account: Account | None 
 
 
 def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
-    """Check and carry out an update's migrations."""
     blocks = np.asarray(update.move_block, np.int32)
     nodes = np.asarray(update.move_node, np.int32)
     if problem.copies_data and len(blocks):

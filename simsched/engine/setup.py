@@ -16,7 +16,7 @@ from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.timings import timed
 from simsched.files.errors import ModelError, PolicyError
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Placement, Policy, View, view_before
+from simsched.policy.contract.base import Placement, PlanView, Policy, view_before
 from simsched.policy.contract.blocks import check_pools
 from simsched.workload.graph import Workload
 
@@ -25,22 +25,13 @@ MAX_PERIOD_S = 1e6  #: of a timer
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """A run that can begin.
+    """A run that can begin."""
 
-    Parameters
-    ----------
-    program : Workload
-        The program as the policy was given it, with the machine's timings.
-    view : View
-        What the policy sees; its workload is the program as the policy's runtime runs it.
-    state : object
-        What the policy remembers.
-    problem : Problem
-        What backends execute.
-    """
-
+    #: The program as the policy was given it, with the machine's timings.
     program: Workload
-    view: View
+    #: What the policy sees; its workload is the program as the policy's runtime runs it.
+    view: PlanView
+    #: What the policy remembers.
     state: Any
     problem: Problem
 
@@ -55,18 +46,7 @@ def set_up(
     seed: int = 0,
     progress_limit_s: float = PROGRESS_LIMIT_S,
 ) -> Setup:
-    """Ask the policy for everything that it decides before the run, and check it.
-
-    Parameters
-    ----------
-    machine, workload, policy, workers, pinning, seed, progress_limit_s
-        As for :func:`simsched.engine.run.simulate`.
-
-    Raises
-    ------
-    SimschedError
-        When the three do not fit together.
-    """
+    """Ask the policy for everything that it decides before the run, and check it."""
     workload.validate()
     program = timed(machine, workload)
     threads = machine.place_workers(workers, pinning)
@@ -109,25 +89,14 @@ def rehearse(
     pinning: str = "scatter",
     seed: int = 0,
 ) -> None:
-    """Do everything that comes before the first event of a run, so that what is wrong is found.
-
-    Parameters
-    ----------
-    machine, workload, policy, workers, pinning, seed
-        As for :func:`simsched.engine.run.simulate`.
-
-    Raises
-    ------
-    SimschedError
-        When the three do not fit together.
-    """
+    """Do everything that comes before the first event of a run, so that what is wrong is found."""
     setup = set_up(machine, workload, policy, workers=workers, pinning=pinning, seed=seed)
     executed = setup.view.workload
     first = executed.graph if executed.init is None else executed.init
     resolve_plan(policy.plan(setup.view, setup.state, first), first, setup.problem)
 
 
-def _placed(policy: Policy, view: View, state: Any) -> Placement:
+def _placed(policy: Policy, view: PlanView, state: Any) -> Placement:
     """Return where the policy puts the data; what the machine lacks is said in its name."""
     try:
         return policy.place(view, state)

@@ -30,24 +30,9 @@ def explain_stall(
 ) -> str:
     """Return a message that names tasks and what each waits for, and who has failed.
 
-    Parameters
-    ----------
-    state : EngineState
-        The engine at that time.
-    n_workers : int
-        Number of workers.
-    graph : TaskGraph
-        The graph of the iteration.
-    pending : ndarray of int32, shape (n_tasks,)
-        Unfinished predecessors, plus 1 for a task that is not created.
-    outstanding : ndarray of int32, shape (n_tasks,)
-        Joined children that have not ended.
-    started : ndarray of uint8, shape (n_tasks,)
-        NOT_STARTED, STARTED or ENDED.
-    pool_group, pool_instance : ndarray of int32, shape (n_tasks,)
-        The pool that holds the task; -1 when none does.
-    limit_ps : int, optional
-        For how long no task has ended, where something still happens; None where nothing does.
+    `pending` counts unfinished predecessors, plus 1 for a task that is not created, `outstanding`
+    joined children that have not ended; the pool that holds a task is -1 when none does. Something
+    still happens where `limit_ps` says for how long no task has ended.
     """
     executed = _executed(state, n_workers)
     waiting = np.flatnonzero(started != ENDED)

@@ -17,24 +17,10 @@ Sizes = dict[int, CodeletTime]
 def timed(machine: Machine, workload: Workload) -> Workload:
     """Return a program whose tasks last as long as a machine's timings say.
 
-    Parameters
-    ----------
-    machine : Machine
-        The machine with its timings.
-    workload : Workload
-        The program; it stays as it is without codelets.
-
-    Raises
-    ------
-    ModelError
-        A class whose codelet, or the size of one of its tasks, has not been measured, or a machine
-        without any timings.
-
-    Notes
-    -----
     The size of a task is the bytes of all blocks of its body, each once, as StarPU counts. On
     processor kinds for which a codelet has not been measured at all, its tasks cannot run.
-    Operations are the mean duration times the speed of the first group of cores of the kind.
+    Operations are the mean duration times the speed of the first group of cores of the kind. A
+    program without codelets stays as it is.
     """
     graph = _timed_graph(machine, workload.name, workload.graph)
     init = workload.init and _timed_graph(machine, workload.name, workload.init)
@@ -72,7 +58,6 @@ def _timed_graph(machine: Machine, workload: str, graph: TaskGraph) -> TaskGraph
 
 
 def _mean_s(known: Sizes | None, size: int, where: str) -> float:
-    """Return the mean duration for a size."""
     assert known is not None
     if size not in known:
         listed = ", ".join(map(str, sorted(known)))

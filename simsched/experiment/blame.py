@@ -24,20 +24,8 @@ NO_MEMORY = (
 def explained(policy: Policy, name: str) -> Iterator[None]:
     """Turn what a policy's code has caused, and a lack of memory, into an error of the user's.
 
-    Parameters
-    ----------
-    policy : Policy
-        The policy of the run inside.
-    name : str
-        What the user calls it.
-
-    Raises
-    ------
-    ModelError
-        Memory is exhausted.
-    PolicyError
-        A hook has raised an exception, or an exception has no other explanation than a value that
-        a policy from outside the package has returned.
+    An exception of a hook is the policy's, and so is one that has no other explanation than a value
+    that a policy from outside the package has returned.
     """
     try:
         with called(type(policy), name):

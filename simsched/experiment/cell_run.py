@@ -46,28 +46,11 @@ def events_path(directory: Path, key: str) -> Path:
 def run_cell(
     cell: Cell, events: Path | None = None, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Simulate a cell and return its row.
+    """Simulate a cell and return its row; event traces are kept if there is a directory for them.
 
-    Parameters
-    ----------
-    cell : Cell
-        The run.
-    events : Path, optional
-        Directory for the event trace, if it is to be kept.
-    progress : callable, optional
-        Receives the finished part of the run, from 0 to 1, a few times a second.
-
-    Returns
-    -------
-    dict
-        The row: metrics, `wall_s` (time in the engine and the policy, and for writing the event
-        trace) and `peak_rss_bytes` (largest resident size of the process meanwhile, interpreter
-        and libraries included).
-
-    Raises
-    ------
-    SimschedError
-        The run is impossible or stalls, or the event trace cannot be stored.
+    Beside metrics it has `wall_s` (time in the engine and the policy, and for writing the event
+    trace) and `peak_rss_bytes` (largest resident size of the process meanwhile, interpreter and
+    libraries included).
     """
     policy = cell.policy_model
     importlib.import_module(BACKEND_MODULES[cell.backend])  # loading it is no part of the run
@@ -105,20 +88,7 @@ def run_cell(
 
 
 def repeated_run(cell: Cell, events: EventSink | bool) -> Run:
-    """Simulate a cell once more for the sake of its events.
-
-    Parameters
-    ----------
-    cell : Cell
-        The run.
-    events : EventSink or bool
-        What takes the events, or True to keep all of them in memory.
-
-    Raises
-    ------
-    SimschedError
-        The run is impossible or stalls.
-    """
+    """Simulate a cell once more for the sake of its events; True keeps all of them in memory."""
     with explained(cell.policy_model, cell.policy):
         return _simulated(cell, cell.workload_source.build(), events)
 
@@ -129,7 +99,6 @@ def _simulated(
     events: EventSink | bool,
     progress: Callable[[int, int], None] | None = None,
 ) -> Run:
-    """Simulate a cell."""
     return simulate(
         cell.machine_model,
         workload,
@@ -145,20 +114,9 @@ def _simulated(
 
 
 def rehearse_cell(cell: Cell, most: int) -> None:
-    """Try a cell up to its first event.
+    """Try a cell up to its first event, unless its tasks times workers are more than `most`.
 
-    Parameters
-    ----------
-    cell : Cell
-        The run.
-    most : int
-        Tasks times workers; what is larger is not tried: schedules that are made beforehand take
-        time.
-
-    Raises
-    ------
-    SimschedError
-        What the run would say.
+    Schedules that are made beforehand take time.
     """
     policy = cell.policy_model
     try:
@@ -180,7 +138,6 @@ def rehearse_cell(cell: Cell, most: int) -> None:
 
 
 def _built(cell: Cell) -> Workload:
-    """Return the workload."""
     try:
         return cell.workload_source.build()
     except MemoryError as error:

@@ -19,55 +19,32 @@ MEASURED = ("wall_s", "peak_rss_bytes", "simulated_per_wall_s")
 
 @dataclass(frozen=True)
 class Cell:
-    """One run.
+    """One run."""
 
-    Parameters
-    ----------
-    machine, workload, policy : str
-        Labels.
-    sweep : dict
-        Value of every swept key.
-    seed : int
-        Seed of the run.
-    backend : str
-        Engine.
-    machine_model, workload_source, policy_model
-        What is simulated.
-    workers : int or None
-        Number of workers; None for one per hardware thread.
-    pinning : str
-        Where fewer workers go.
-    policy_content : str
-        Hash of the policy's class and parameters.
-    progress_limit_s : float
-        When a run in which no task ends is given up; changes no result that there is.
-    key : str
-        Hash of everything that determines the result.
-    """
-
+    #: Labels.
     machine: str
     workload: str
     policy: str
+    #: Value of every swept key.
     sweep: dict[str, Any]
     seed: int
     backend: str
     machine_model: Machine = field(repr=False)
     workload_source: WorkloadSource | GivenWorkload = field(repr=False)
     policy_model: Policy = field(repr=False)
+    #: None for one per hardware thread.
     workers: int | None = None
+    #: Where fewer workers go.
     pinning: str = "scatter"
+    #: Hash of the policy's class and parameters.
     policy_content: str = ""
+    #: When a run in which no task ends is given up; changes no result that there is.
     progress_limit_s: float = PROGRESS_LIMIT_S
+    #: Hash of everything that determines the result.
     key: str = ""
 
     def with_key(self, machine_content: str) -> Cell:
-        """Return the cell with its key.
-
-        Parameters
-        ----------
-        machine_content : str
-            Hash of the machine.
-        """
+        """Return the cell with its key, given the hash of its machine."""
         parts = {
             "code": code_digest(),
             "machine": machine_content,

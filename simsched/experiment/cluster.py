@@ -52,26 +52,8 @@ def execute_on_cluster(
     """Run cells on a Dask cluster and yield them with their rows; see :func:`pool.execute`.
 
     A cell whose worker is lost is run again elsewhere, as often as the cluster's configuration
-    allows. When the iteration is given up, cells that have not begun are cancelled.
-
-    Parameters
-    ----------
-    cells : list of Cell
-        What to run.
-    address : str
-        The scheduler's address, or its scheduler file.
-    store : Store
-        Where rows go, on this computer.
-    events : Path or None
-        Directory for event traces.
-    listener : Listener
-        Hears of finished cells.
-
-    Raises
-    ------
-    SimschedError
-        The cluster cannot be used, or a run is impossible; the cells that have finished before are
-        stored.
+    allows. When the iteration is given up, cells that have not begun are cancelled. The address is
+    the scheduler's, or its scheduler file; the store is on this computer.
     """
     if not cells:
         return
@@ -103,19 +85,7 @@ def execute_on_cluster(
 
 
 class _Flight:
-    """Cells that the cluster has been given.
-
-    Parameters
-    ----------
-    client : Client
-        Connection to the cluster.
-    address : str
-        What messages call it.
-    modules : dict of str to Path
-        The user's modules that cells need, see :func:`modules_of`.
-    events : bool
-        Whether event traces are wanted.
-    """
+    """Cells that the cluster has been given, and the user's modules, see :func:`modules_of`."""
 
     def __init__(
         self, client: Client, address: str, modules: dict[str, Path], events: bool
@@ -185,13 +155,7 @@ class _Flight:
         return self._files[name]
 
     def landed(self) -> list[tuple[Cell, Answer]]:
-        """Wait a moment for cells to finish and return those that have, failed ones last.
-
-        Raises
-        ------
-        SimschedError
-            The cluster has given up a cell and no other has finished.
-        """
+        """Wait a moment for cells to finish and return those that have, failed ones last."""
         try:
             futures = [self._done.get(timeout=LOOK_EVERY_S)]
         except Empty:
@@ -237,16 +201,9 @@ class _Flight:
 
 
 def work(code: str, data: bytes, files: dict[str, Any]) -> Answer:
-    """Run a cell on a worker of the cluster.
+    """Run a cell on a worker of the cluster; `files` are by the fields of :class:`Contents`.
 
-    Parameters
-    ----------
-    code : str
-        Hash of the code that the cell was planned with.
-    data : bytes
-        The parcel, pickled: only the same code can be relied on to understand it.
-    files : dict
-        Contents of the files that belong to it, by the fields of :class:`Contents`.
+    The parcel is pickled: only the same code can be relied on to understand it.
     """
     scratch = Path(import_module("distributed").get_worker().local_directory)
 
@@ -313,7 +270,6 @@ def _unusable(address: str, error: BaseException | None) -> ClusterError:
 
 
 def _one_line(error: BaseException | None) -> str:
-    """Return an exception as a part of a message."""
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 

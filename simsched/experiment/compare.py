@@ -22,35 +22,20 @@ NOISE = 1e-12
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison.
+    """One side of a comparison."""
 
-    Parameters
-    ----------
-    label : str
-        Machine, workload, policy and sweep values.
-    seeds : tuple of int
-        Seeds of the runs; all times are means over them.
-    makespan_s : float
-        Duration.
-    seconds : dict of str to float
-        Parts of it; see :mod:`simsched.analysis.waterfall`.
-    """
-
+    #: Machine, workload, policy and sweep values.
     label: str
+    #: Of the runs over which all times are means.
     seeds: tuple[int, ...]
     makespan_s: float
+    #: Parts of the makespan; see :mod:`simsched.analysis.waterfall`.
     seconds: dict[str, float]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Two sides and what differs.
-
-    Parameters
-    ----------
-    first, second : Side
-        What is compared.
-    """
+    """Two sides and what differs."""
 
     first: Side
     second: Side
@@ -58,16 +43,9 @@ class Difference:
     @property
     def seconds(self) -> dict[str, float]:
         """What each part contributes to `second.makespan_s` - `first.makespan_s`."""
-        names = [
-            *self.first.seconds,
-            *(n for n in self.second.seconds if n not in self.first.seconds),
-        ]
-        return {
-            name: self.cleared(
-                self.second.seconds.get(name, 0.0) - self.first.seconds.get(name, 0.0)
-            )
-            for name in names
-        }
+        before, after = self.first.seconds, self.second.seconds
+        names = dict.fromkeys([*before, *after])
+        return {name: self.cleared(after.get(name, 0.0) - before.get(name, 0.0)) for name in names}
 
     @property
     def change_s(self) -> float:
@@ -101,18 +79,8 @@ def _plain(side: Side) -> dict[str, Any]:
 def with_policy(document: Document, selector: str) -> Document:
     """Return an experiment that has the policy of a selector, also when its file does not.
 
-    Parameters
-    ----------
-    document : Document
-        An experiment.
-    selector : str
-        As for :func:`select_cells`; a policy that is no label of the experiment may be the name of
-        any policy, or a spec such as ``bats[sample_pages=8]``.
-
-    Raises
-    ------
-    ConfigurationError
-        The experiment is wrong, or the spec is malformed.
+    A policy that is no label of the experiment may be the name of any policy, or a spec such as
+    ``bats[sample_pages=8]``.
     """
     known = labels_in(document)["policies"]
     for key, text in _pairs(selector):
@@ -133,19 +101,8 @@ def with_policy(document: Document, selector: str) -> Document:
 def select_cells(cells: Sequence[Cell], selector: str, where: str = "") -> list[Cell]:
     """Return the runs of an experiment that differ in nothing but their seed.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        All runs of the experiment.
-    selector : str
-        As for :func:`chosen_cells`. What is not named must be the same for all runs.
-    where : str
-        What messages call the runs; the selector by default.
-
-    Raises
-    ------
-    ConfigurationError
-        A key or value is unknown, or several kinds of runs are left.
+    What a selector of :func:`chosen_cells` does not name must be the same for all; messages call
+    the runs `where`, or by the selector.
     """
     chosen = chosen_cells(cells, selector)
     for key in _keys(cells):
@@ -162,18 +119,8 @@ def select_cells(cells: Sequence[Cell], selector: str, where: str = "") -> list[
 def chosen_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
     """Return the runs of an experiment that a text describes.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-        All runs of the experiment.
-    selector : str
-        ``policy``, or ``key=value`` pairs separated by commas; keys are machine, workload, policy,
-        seed and what the experiment sweeps. Nothing for all runs.
-
-    Raises
-    ------
-    ConfigurationError
-        A key or value is unknown, or the selector is not text.
+    It is ``policy``, or ``key=value`` pairs separated by commas; keys are machine, workload,
+    policy, seed and what the experiment sweeps. Nothing stands for all runs.
     """
     if not isinstance(selector, str):  # from a notebook; 0 is not "all"
         raise ConfigurationError(
@@ -196,7 +143,6 @@ def chosen_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
 
 
 def _packed(text: str) -> str:
-    """Return a text without blanks."""
     return "".join(text.split())
 
 
@@ -211,13 +157,8 @@ def _pairs(selector: str) -> list[tuple[str, str]]:
 
 def _keys(cells: Sequence[Cell]) -> list[str]:
     """Return the keys that tell runs apart."""
-    return [
-        "machine",
-        "workload",
-        "policy",
-        *dict.fromkeys(k for c in cells for k in c.sweep),
-        "seed",
-    ]
+    swept = dict.fromkeys(key for cell in cells for key in cell.sweep)
+    return ["machine", "workload", "policy", *swept, "seed"]
 
 
 def _text(cell: Cell, key: str) -> str | None:
@@ -231,13 +172,7 @@ def _text(cell: Cell, key: str) -> str | None:
 
 
 def measure_side(cells: Sequence[Cell]) -> Side:
-    """Simulate runs that differ in their seed and return the mean of their parts.
-
-    Raises
-    ------
-    SimschedError
-        A run is impossible or stalls.
-    """
+    """Simulate runs that differ in their seed and return the mean of their parts."""
     found = [time_parts(repeated_run(cell, events=True)) for cell in cells]
     first, n = cells[0], len(cells)
     names = list(dict.fromkeys(name for parts in found for name in parts.seconds))

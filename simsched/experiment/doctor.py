@@ -28,24 +28,15 @@ _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was looked at."""
 
-    Parameters
-    ----------
-    area, name : str
-        What: ``"dependencies"``, ``"numpy"``.
-    found : str
-        What was found.
-    status : {"ok", "note", "broken"}
-        Whether it is as it should be; a note is about something that simsched can do without.
-    advice : str
-        What to do about it, or what does not work without it.
-    """
-
+    #: What: ``"dependencies"``, ``"numpy"``.
     area: str
     name: str
     found: str
+    #: A note is about something that simsched can do without.
     status: Status = "ok"
+    #: What to do about it, or what does not work without it.
     advice: str = ""
 
     def document(self) -> dict[str, str]:
@@ -56,10 +47,7 @@ class Finding:
 def examine() -> list[Finding]:
     """Look at the installation and at the host; nothing is changed.
 
-    Returns
-    -------
-    list of Finding
-        In the order in which they are best read. A part that fails is a broken finding itself.
+    Findings are in the order in which they are best read. A part that fails is a broken one itself.
     """
     parts: list[tuple[str, Callable[[], Iterator[Finding]]]] = [
         ("program", _program),
@@ -107,7 +95,6 @@ def _dependencies() -> Iterator[Finding]:
 
 
 def _dependency(name: str, least: str, *, optional: bool) -> Finding:
-    """Look at one dependency."""
     lacking: Status = "note" if optional else "broken"
     advice = f"pip install '{name}>={least}'"
     if optional:
@@ -161,7 +148,6 @@ def _kernel() -> Iterator[Finding]:
 
 
 def _data() -> Iterator[Finding]:
-    """Look for the files that ship."""
     from simsched.files.resources import DATA_KINDS, data_dir
 
     for kind in DATA_KINDS:
@@ -172,7 +158,6 @@ def _data() -> Iterator[Finding]:
 
 
 def _host() -> Iterator[Finding]:
-    """Look at processors and memory."""
     yield Finding(
         "host", "system", f"{platform.system()} {platform.release()}, {platform.machine()}"
     )
@@ -241,7 +226,6 @@ def _counters() -> Iterator[Finding]:
 
 
 def _places() -> Iterator[Finding]:
-    """Look at places that are written to."""
     where = "results go to --output then"
     yield _writable("working directory", Path.cwd(), "note", where)
     yield _writable("temporary files", Path(tempfile.gettempdir()), "broken", "set TMPDIR")

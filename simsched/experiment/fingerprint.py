@@ -30,20 +30,10 @@ NOT_DECISIVE = ("name", "description", "sources")
 
 
 def content_key(parts: dict[str, Any]) -> str:
-    """Return a hash of nested plain data, arrays and dataclasses.
+    """Return a hash, 32 hexadecimal digits, of nested plain data, arrays and dataclasses.
 
-    Parameters
-    ----------
-    parts : dict
-        Everything that determines a result; the order of keys does not matter.
+    The order of keys does not matter.
 
-    Returns
-    -------
-    str
-        32 hexadecimal digits.
-
-    Examples
-    --------
     >>> content_key({"a": 1, "b": [2.5]}) == content_key({"b": [2.5], "a": 1})
     True
     >>> content_key({"a": 1}) == content_key({"a": 1.0})
@@ -177,13 +167,7 @@ def _plain_code(code: CodeType) -> Any:
 
 
 def file_digest(path: Path) -> str:
-    """Return a hash of a file's content.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be read.
-    """
+    """Return a hash of a file's content."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -32,8 +32,6 @@ IDENTITY = ("experiment", "machine", "workload", "policy", "backend", "seed")
 def units_of(columns: Iterable[str]) -> dict[str, str]:
     """Return the unit of every column that has one in its name.
 
-    Examples
-    --------
     >>> units_of(["makespan_s", "dram_bytes_per_s", "steals", "makespan_s_ci95"])
     {'makespan_s': 's', 'dram_bytes_per_s': 'B/s', 'makespan_s_ci95': 's'}
     """
@@ -55,13 +53,6 @@ def with_units(frame: pd.DataFrame) -> pd.DataFrame:
 def parameter_columns(texts: Sequence[str | None]) -> dict[str, list[Any]]:
     """Return the policy parameters that are not the same in all runs, as columns ``policy.NAME``.
 
-    Parameters
-    ----------
-    texts : sequence of str or None
-        Column `policy_parameters`: a JSON object per run.
-
-    Examples
-    --------
     >>> parameter_columns(['{"a": 1, "b": 2}', '{"a": 1, "b": 3}', None])
     {'policy.a': [1, 1, None], 'policy.b': [2, 3, None]}
     """
@@ -90,14 +81,7 @@ def identities(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def runs_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return one row per run: which it is, then its metrics that are single values.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One per run. Lists become frames of their own, see :func:`iterations_frame`,
-        :func:`workers_frame`, :func:`jobs_frame` and :func:`services_frame`.
-    """
+    """Return one row per run: which it is, then its metrics that are single values."""
     import pandas as pd
 
     single = [{key: row[key] for key in row if not isinstance(row[key], list)} for row in rows]
@@ -105,13 +89,7 @@ def runs_frame(rows: Sequence[Row]) -> pd.DataFrame:
 
 
 def arranged(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return runs with what identifies them first and the parameters that differ as columns.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per run.
-    """
+    """Return runs with what identifies them first and the parameters that differ as columns."""
     import pandas as pd
 
     texts = frame["policy_parameters"].tolist() if "policy_parameters" in frame else []
@@ -123,72 +101,30 @@ def arranged(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def iterations_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return one row per iteration of every run.
+    """Return one row per iteration of every run; 0 is the initialisation.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One per run.
-
-    Returns
-    -------
-    DataFrame
-        Which run, `iteration` (0 is the initialisation), `duration_s`, for every memory kind, and
-        for the `local` memory of the domains and that of others (`remote`), `<kind>_bytes` and
-        `<kind>_bytes_per_s`, and the share of the remote bytes, `remote_percent`.
+    For every memory kind, and for the `local` memory of the domains and that of others (`remote`),
+    there are `<kind>_bytes` and `<kind>_bytes_per_s`.
     """
     return _frame_of(rows, _iterations)
 
 
 def workers_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return one row per worker of every run.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One per run.
-
-    Returns
-    -------
-    DataFrame
-        Which run, `worker`, and the time that the worker was `busy_s` in tasks, was taking tasks
-        (`acquire_s`) and was `idle_s`.
-    """
+    """Return one row per worker of every run with its times."""
     return _frame_of(rows, _workers)
 
 
 def jobs_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return one row per MapReduce job of every run.
+    """Return one row per MapReduce job of every run, in the order of their first tasks.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One per run; runs without jobs have no rows.
-
-    Returns
-    -------
-    DataFrame
-        Which run, `iteration`, `job` (in the order of their first tasks), `user`, `application`,
-        `arrival_s`, `maps_end_s`, `end_s`, `response_s` (from the arrival to the end), `maps`, and
-        `local_maps`: how many of these ran on a node with a replica of their split.
+    `response_s` is from the arrival to the end; `local_maps` ran on a node with a replica of their
+    split.
     """
     return _frame_of(rows, _jobs)
 
 
 def services_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return one row per latency-critical service of every run on a shared accelerator.
-
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One per run; runs without queries have no rows.
-
-    Returns
-    -------
-    DataFrame
-        Which run, `service`, and of its queries that count: `queries`, `mean_latency_s`,
-        `p99_latency_s`, `max_latency_s`, `late_queries` and `misses_target`.
-    """
+    """Return one row per latency-critical service of every run, on its queries that count."""
     return _frame_of(rows, _services)
 
 
@@ -204,7 +140,6 @@ def _frame_of(
 
 
 def _iterations(row: Row) -> Iterator[dict[str, Any]]:
-    """Yield the iterations of a run."""
     first = 0 if row.get("initialisation_s", 0.0) > 0.0 else 1
     kinds = [
         key.removeprefix("iteration_").removesuffix("_bytes")
@@ -222,14 +157,12 @@ def _iterations(row: Row) -> Iterator[dict[str, Any]]:
 
 
 def _workers(row: Row) -> Iterator[dict[str, Any]]:
-    """Yield the workers of a run."""
     columns = (row["worker_busy_s"], row["worker_acquire_s"], row["worker_idle_s"])
     for worker, (busy, acquire, idle) in enumerate(zip(*columns, strict=True)):
         yield {"worker": worker, "busy_s": busy, "acquire_s": acquire, "idle_s": idle}
 
 
 def _jobs(row: Row) -> Iterator[dict[str, Any]]:
-    """Yield the MapReduce jobs of a run."""
     times, counts = ("arrival_s", "maps_end_s", "end_s"), ("maps", "local_maps")
     numbers = row.get("job_iteration") or []
     for index, number in enumerate(numbers):
@@ -240,7 +173,6 @@ def _jobs(row: Row) -> Iterator[dict[str, Any]]:
 
 
 def _services(row: Row) -> Iterator[dict[str, Any]]:
-    """Yield the latency-critical services of a run."""
     for index, service in enumerate(row.get("service_name") or ()):
         of_service = {name: row[f"service_{name}"][index] for name in OF_SERVICE}
         yield {"service": service} | of_service

@@ -19,42 +19,22 @@ from simsched.workload.graph import TaskGraph, Workload
 
 @dataclass(frozen=True)
 class Given:
-    """One thing that somebody has passed.
+    """One thing that somebody has passed."""
 
-    Parameters
-    ----------
-    label : str
-        What tables call it.
-    entry : dict
-        What the file of an experiment would say of it.
-    thing : Machine, GivenWorkload, Policy or None
-        The object; None for a name, which is looked up as those in files are.
-    """
-
+    #: What tables call it.
     label: str
+    #: What the file of an experiment would say of it.
     entry: dict[str, Any]
+    #: The object; None for a name, which is looked up as those in files are.
     thing: Any = None
 
 
 def given(machine: Any, workload: Any, policy: Any) -> dict[str, list[Given]]:
     """Return what somebody means by machines, workloads and policies.
 
-    Parameters
-    ----------
-    machine : Machine, str, Path, or several
-        Objects, names or YAML files.
-    workload : Workload, TaskGraph, str, Path, or several
-        Objects, names of presets or generators, or task graph files (as paths).
-    policy : Policy, type, str, or several
-        Objects, classes (with default parameters), or specs such as ``bats[sample_pages=8]``.
-
-    Several are a list, or a mapping of labels; anything else that can be called without arguments
-    stands for what it returns.
-
-    Raises
-    ------
-    ConfigurationError
-        Nothing, a wrong type, or one label twice.
+    Each is an object, a name or a file; a workload also the name of a generator, a policy also a
+    class or a spec such as ``bats[sample_pages=8]``. Several are a list, or a mapping of labels;
+    anything else that can be called without arguments stands for what it returns.
     """
     return {
         "machines": _labelled("machine", machine, _machine),
@@ -184,8 +164,6 @@ def _check_decorated(cls: type[Policy]) -> None:
 def policy_label(policy: Policy) -> str:
     """Return what tables call a policy.
 
-    Examples
-    --------
     >>> from simsched.policy import make_policy
     >>> policy_label(make_policy("bats", {"sample_pages": 8, "balancer": False}))
     'bats[balancer=false,sample_pages=8]'

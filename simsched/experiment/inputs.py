@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +29,8 @@ from simsched.files.units import parse_size, parse_time
 from simsched.files.yaml_reader import validate
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
+from simsched.names.registry import place_of
+from simsched.names.typed_in import parts_of
 from simsched.names.user_code import is_file_spec, split_file_spec
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import read_graph_file
@@ -50,22 +51,7 @@ CHANGED = (
 
 
 def build_machine(entry: MachineEntry, base: Path, made: Machine | None = None) -> Machine:
-    """Return the machine of an experiment's entry.
-
-    Parameters
-    ----------
-    entry : MachineEntry
-        Name or file, and values that differ.
-    base : Path
-        Directory that relative files start from.
-    made : Machine, optional
-        The object that the name stands for.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown machine, wrong file or wrong value.
-    """
+    """Return the machine of an experiment's entry; `made` is the object that its name means."""
     is_file = entry.name.endswith((".yaml", ".yml"))
     name: str | Path = located(entry.name, base) if is_file else entry.name
     costs = {key: value for key, value in entry.set.items() if key.startswith("costs.")}
@@ -78,20 +64,7 @@ def build_machine(entry: MachineEntry, base: Path, made: Machine | None = None) 
 
 
 def machine_named(name: str, base: Path) -> Machine:
-    """Return a machine as it ships, or as its file says.
-
-    Parameters
-    ----------
-    name : str
-        The machine, or a YAML file.
-    base : Path
-        Directory that relative files start from.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown machine or wrong file.
-    """
+    """Return a machine as it ships, or as its file says, relative to a directory."""
     return build_machine(validate({"name": name}, MachineEntry, "machine"), base)
 
 
@@ -115,20 +88,10 @@ def _stamp(name: str | Path) -> float:
 
 
 def with_costs(machine: Machine, changes: dict[str, Any]) -> Machine:
-    """Return a machine with other runtime costs.
+    """Return a machine with other runtime costs, by ``costs.NAME``.
 
-    Parameters
-    ----------
-    machine : Machine
-        The machine.
-    changes : dict of str to str or list of str
-        Times (of ``device_chunk`` a size) with units by ``costs.NAME``; a list by distance where
-        the cost depends on it.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown cost, or a value that is not a time, or not a size.
+    They are times (of ``device_chunk`` a size) with units; a list by distance where the cost
+    depends on it.
     """
     known = {f"costs.{cost_name(f.name)}": f for f in fields(RuntimeCosts)}
     costs: dict[str, Any] = {}
@@ -153,35 +116,22 @@ def with_costs(machine: Machine, changes: dict[str, Any]) -> Machine:
 
 @dataclass(frozen=True)
 class WorkloadSource:
-    """A workload that can be built, here or in another process.
+    """A workload that can be built, here or in another process."""
 
-    Parameters
-    ----------
-    name : str
-        Preset or generator; empty for a file.
-    generator : str
-        The generator, or ``FILE.py:NAME``; empty for a task graph file.
-    path : Path or None
-        Task graph file.
-    format : str or None
-        Its format, where the name does not tell.
-    parameters : dict
-        All parameters of the generator, or options of the format.
-    origin : str
-        Hash of the file, or of the code of a generator from outside the package.
-    seed : int
-        Seed of the generator.
-    content : str
-        Hash of everything that determines the task graph.
-    """
-
+    #: Preset or generator; empty for a file.
     name: str
+    #: The generator, or ``FILE.py:NAME``; empty for a task graph file.
     generator: str
+    #: Task graph file.
     path: Path | None
+    #: Its format, where the name does not tell.
     format: str | None
+    #: All parameters of the generator, or options of the format.
     parameters: dict[str, Any]
+    #: Hash of the file, or of the code of a generator from outside the package.
     origin: str
     seed: int = 0
+    #: Hash of everything that determines the task graph.
     content: str = ""
 
     def seeded(self, seed: int) -> WorkloadSource:
@@ -225,10 +175,7 @@ class WorkloadSource:
     def build(self) -> Workload:
         """Return the workload; the last one built is kept.
 
-        Raises
-        ------
-        ConfigurationError
-            The file or the generator is not the one that the experiment was planned with.
+        It is refused if file or generator is not the one that the experiment was planned with.
         """
         with _building:
             if self.content not in _built:
@@ -249,17 +196,10 @@ class WorkloadSource:
 
 @dataclass(frozen=True)
 class GivenWorkload:
-    """A workload that somebody has made already, the same for every seed.
-
-    Parameters
-    ----------
-    workload : Workload
-        The workload.
-    content : str
-        Hash of everything that determines what is executed.
-    """
+    """A workload that somebody has made already, the same for every seed."""
 
     workload: Workload = field(repr=False)
+    #: Hash of everything that determines what is executed.
     content: str
 
     @property
@@ -287,13 +227,7 @@ class GivenWorkload:
 
 
 def given_workload(workload: Workload) -> GivenWorkload:
-    """Return a workload as cells refer to it.
-
-    Raises
-    ------
-    GraphError
-        The workload cannot be executed.
-    """
+    """Return a workload that can be executed as cells refer to it."""
     workload.validate()
     decisive = [f.name for f in fields(workload) if f.name not in ("name", "parameters")]
     content = content_key({name: getattr(workload, name) for name in decisive})
@@ -305,13 +239,7 @@ _building = Lock()
 
 
 def workload_source(entry: WorkloadEntry, base: Path) -> WorkloadSource:
-    """Return the workload that an experiment's entry means, for no seed yet.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown name or parameter, or a file that cannot be read.
-    """
+    """Return the workload that an experiment's entry means, for no seed yet."""
     parameters = dict(entry.parameters)
     if entry.file is not None:
         path = located(entry.file, base)
@@ -343,14 +271,15 @@ def _generator_origin(name: str) -> str:
     chosen = find_workload(name)
     if not chosen.in_files:
         return typed_digest(chosen.function)
-    function, names = inspect.unwrap(chosen.function), chosen.namespace
+    function, maker = inspect.unwrap(chosen.function), chosen.home
     own = "" if function.__module__.startswith("simsched.") else source_digest(function)
-    if names.get("__name__", function.__module__) == function.__module__:
+    if maker.__name__ == function.__module__ or maker.__name__.startswith("simsched."):
         return own
-    maker = sys.modules.get(names["__name__"])  # a variant of a function of another module
-    if maker is None or maker.__name__.startswith("simsched."):
-        return own
-    return content_key({"function": own, "variant": module_digest(maker)})
+    # A function of another module, or a variant of one: what is bound may have been typed in.
+    plain = bool | int | float | str
+    bound = [part for part in parts_of(chosen.function) if isinstance(part, plain)]
+    parts = {"function": own, "place": place_of(function), "bound": bound}
+    return content_key({**parts, "variant": module_digest(maker)})
 
 
 def _suffix(path: Path) -> str:
@@ -364,33 +293,13 @@ def check_executable(
 ) -> None:
     """Check what no policy can change: that the workers can execute every task.
 
-    Parameters
-    ----------
-    machine : Machine
-        The machine.
-    workload : Workload
-        The program.
-    workers : int or None
-        Number of workers; None for one per hardware thread.
-    pinning : {"scatter", "compact"}
-        Where fewer workers go.
-
-    Raises
-    ------
-    ModelError
-        Costs for a kind of processor are missing, or timings for a size of task.
+    What is missing then is costs for a kind of processor, or timings for a size of task.
     """
     check_processors(machine, timed(machine, workload), machine.place_workers(workers, pinning))
 
 
 def check_fits(machine: Machine, workload: Workload) -> None:
-    """Check what no policy can change: that the data fit into memory.
-
-    Raises
-    ------
-    ConfigurationError
-        They do not; the message has both numbers.
-    """
+    """Check what no policy can change: that the data fit into memory."""
     capacity = sum(node.capacity_bytes for node in machine.nodes)
     sizes = workload.graph.block_bytes
     if workload.graph.detached is not None:

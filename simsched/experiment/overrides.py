@@ -24,33 +24,17 @@ Labels = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Origin:
-    """What has set a value.
+    """What has set a value."""
 
-    Parameters
-    ----------
-    text : str
-        What messages say instead of file and line.
-    with_key : bool
-        Whether they name the key too; an option that stands for one thing says enough.
-    """
-
+    #: What messages say instead of file and line.
     text: str
+    #: Whether they name the key too; an option that stands for one thing says enough.
     with_key: bool = True
 
 
 @dataclass(frozen=True)
 class Change:
-    """A value for a dotted key.
-
-    Parameters
-    ----------
-    key : str
-        Keys and positions joined by dots; see :func:`assign`.
-    value : object
-        Plain data.
-    origin : Origin
-        What asks for it.
-    """
+    """A value, plain data, for a dotted key; see :func:`assign`."""
 
     key: str
     value: Any
@@ -59,14 +43,9 @@ class Change:
 
 @dataclass(frozen=True)
 class Changed(Document):
-    """A document in which values have been replaced.
+    """A document in which values have been replaced."""
 
-    Parameters
-    ----------
-    origins : dict of tuple to Origin
-        What has set a replaced value, by its keys and positions.
-    """
-
+    #: What has set a replaced value, by its keys and positions.
     origins: dict[KeyPath, Origin] = field(default_factory=dict)
 
     def origin(self, loc: KeyPath) -> Origin | None:
@@ -106,13 +85,6 @@ def changed(document: Document, data: Any, origins: dict[KeyPath, Origin]) -> Ch
 def parse_assignment(text: str) -> tuple[str, Any]:
     """Return key and value of ``KEY=VALUE``; the value is read as YAML.
 
-    Raises
-    ------
-    ConfigurationError
-        When the text has another form.
-
-    Examples
-    --------
     >>> parse_assignment("seeds=[1, 2]")
     ('seeds', [1, 2])
     """
@@ -144,20 +116,7 @@ def assignments(changes: Sequence[str] | Mapping[str, Any]) -> list[Change]:
 
 
 def edited(document: Document, changes: Sequence[Change]) -> Document:
-    """Return a document in which some values are replaced, in this order; it is not checked.
-
-    Parameters
-    ----------
-    document : Document
-        An experiment.
-    changes : sequence of Change
-        What to replace.
-
-    Raises
-    ------
-    ConfigurationError
-        A key leads nowhere; the message says what has asked for it.
-    """
+    """Return a document in which some values are replaced, in this order; it is not checked."""
     if not changes:
         return document
     if not isinstance(document.data, dict):
@@ -183,26 +142,14 @@ def _keys(key: str, known: Labels) -> list[str]:
 
 
 def labels_in(document: Document) -> Labels:
-    """Return what tables call the machines, workloads and policies of an experiment.
-
-    Raises
-    ------
-    ConfigurationError
-        An entry is malformed, or a label occurs twice.
-    """
+    """Return what tables call the machines, workloads and policies of an experiment."""
     data = {what: document.data[what] for what in COMBINED if what in document.data}
     combined = validate_document(changed(document, data, {}), Combined)
     return {what: labels(getattr(combined, what)) for what in COMBINED}
 
 
 def checked(document: Document) -> Experiment:
-    """Return an experiment whose shape is right, and in which every change takes effect.
-
-    Raises
-    ------
-    ConfigurationError
-        A value is not accepted, or the sweep replaces one that was to be changed.
-    """
+    """Return an experiment whose shape is right, and in which every change takes effect."""
     experiment = validate_document(document, Experiment)
     _refuse_swept(document, experiment)
     return experiment
@@ -232,13 +179,7 @@ def _refuse_swept(document: Document, experiment: Experiment) -> None:
 def sweep_points(
     document: Document, experiment: Experiment
 ) -> Iterator[tuple[dict[str, Any], Document, Combined | Experiment]]:
-    """Yield swept values, the document with them and what it combines, for every point.
-
-    Raises
-    ------
-    ConfigurationError
-        A swept key leads nowhere, or a value is not accepted there.
-    """
+    """Yield swept values, the document with them and what it combines, for every point."""
     sweep = experiment.sweep
     if sweep is None:
         yield {}, document, experiment
@@ -277,31 +218,11 @@ def _keep_labels(data: dict[str, Any], known: Labels) -> None:
 
 
 def assign(data: dict[str, Any], key: str, value: object, where: str, known: Labels) -> KeyPath:
-    """Set the value at a dotted key.
+    """Set the value at a dotted key in place; return its keys and positions.
 
-    Parameters
-    ----------
-    data : dict
-        Plain data of an experiment; changed in place.
-    key : str
-        Keys and positions joined by dots; entries of machines, workloads and policies are found by
-        position or by label, and a bare name becomes a mapping when a parameter is set.
-    value : object
-        Plain data.
-    where : str
-        Beginning of messages.
-    known : dict of str to list of str
-        Labels of machines, workloads and policies.
-
-    Returns
-    -------
-    tuple of str or int
-        Keys and positions of the value.
-
-    Raises
-    ------
-    ConfigurationError
-        The key leads nowhere.
+    Keys and positions are joined by dots; entries of machines, workloads and policies are found by
+    position or by label, and a bare name becomes a mapping when a parameter is set. `where` begins
+    messages.
     """
     parts = split_outside(key, ".")
     if parts[0] not in Experiment.model_fields:
@@ -385,7 +306,6 @@ def _set(target: Any, parts: list[str], value: object, where: str) -> KeyPath:
 
 
 def _position(values: list[Any], part: str, where: str) -> int:
-    """Return a position in a list."""
     if not part.isdigit() or int(part) >= len(values):
         accepted = f"0 to {len(values) - 1}"
         raise ConfigurationError(f"{where}: found position {part!r}, accepted: {accepted}")

@@ -25,11 +25,10 @@ from simsched.experiment.worker import unpacked
 from simsched.files.atomic import write_atomically
 from simsched.files.errors import ConfigurationError
 from simsched.names.imports import user_imports
+from simsched.names.loading import USER_MODULE, is_of_user_file
 from simsched.names.user_code import (
-    USER_MODULE,
     forget_modules,
     is_file_spec,
-    is_of_user_file,
     prefer_modules,
     split_file_spec,
 )
@@ -39,40 +38,23 @@ from simsched.policy.parts.placement import PlacedPolicy
 
 @dataclass(frozen=True)
 class Parcel:
-    """A cell without the places of files that only this computer has.
+    """A cell without the places of files that only this computer has."""
 
-    Parameters
-    ----------
-    cell : bytes
-        The cell, pickled; without its policy when files belong to that.
-    policy : tuple of str, type and dict, or None
-        Such a policy: its class, or the name of the file and the class, and the parameters.
-    placement : str or None
-        Name of the file of its placement, and behind a colon the placement.
-    modules : tuple of str
-        Where modules lie that the files import, below one directory.
-    events : bool
-        Whether the event trace is to come back.
-    """
-
+    #: Pickled; without its policy when files belong to that.
     cell: bytes
+    #: Such a policy: its class, or the name of the file and the class, and the parameters.
     policy: tuple[str, type[Policy] | None, dict[str, Any]] | None
+    #: Name of the file of its placement, and behind a colon the placement.
     placement: str | None
+    #: Where modules lie that the files import, below one directory.
     modules: tuple[str, ...]
+    #: Whether the event trace is to come back.
     events: bool
 
 
 @dataclass(frozen=True)
 class Files:
-    """The files that belong to a parcel.
-
-    Parameters
-    ----------
-    policy, placement, workload : Path or None
-        Files that a spec names.
-    modules : list of Path
-        In the order of :attr:`Parcel.modules`.
-    """
+    """The files that belong to a parcel: those that a spec names, and :attr:`Parcel.modules`."""
 
     policy: Path | None
     placement: Path | None
@@ -91,13 +73,7 @@ class Contents:
 
 
 def modules_of(cells: Sequence[Cell]) -> dict[str, Path]:
-    """Return the user's own modules that files of an experiment import, by where they are to lie.
-
-    Raises
-    ------
-    ConfigurationError
-        A module is not Python source.
-    """
+    """Return the user's own modules that files of an experiment import, by where they will lie."""
     found: dict[str, Path] = {}
     starts = {(type(cell.policy_model), _placement(cell), _generator(cell)) for cell in cells}
     for file, package in {start for each in starts for start in _starts(*each)}:
@@ -126,13 +102,13 @@ def _starts(
 ) -> Iterator[tuple[Path, str]]:
     """Yield the files whose imports a cell needs, each with its package."""
     yield from ((file, "") for file in (placement, generator) if file is not None)
-    if is_of_user_file(vars(sys.modules[cls.__module__])):
+    if is_of_user_file(sys.modules[cls.__module__]):
         yield Path(inspect.getfile(cls)), sys.modules[cls.__module__].__package__ or ""
 
 
 def _is_imported(cls: type) -> bool:
     """Return whether a class comes from a module that a user's file imports."""
-    of_user = is_of_user_file(vars(sys.modules[cls.__module__]))
+    of_user = is_of_user_file(sys.modules[cls.__module__])
     return of_user and not cls.__module__.startswith(USER_MODULE)
 
 
@@ -145,22 +121,11 @@ def _placement(cell: Cell) -> Path | None:
 def _generator(cell: Cell) -> Path | None:
     """Return the Python file of a cell's workload."""
     source = cell.workload_source
-    in_code = isinstance(source, WorkloadSource) and source.path is None
-    return source.file if in_code and isinstance(source, WorkloadSource) else None
+    return source.file if isinstance(source, WorkloadSource) and source.path is None else None
 
 
 def packed(cell: Cell, modules: dict[str, Path], events: bool) -> tuple[Parcel, Files]:
-    """Return a cell as it is sent, and the files that belong to it.
-
-    Parameters
-    ----------
-    cell : Cell
-        The run.
-    modules : dict of str to Path
-        Those of its experiment, see :func:`modules_of`.
-    events : bool
-        Whether the event trace is to come back.
-    """
+    """Return a cell as it is sent, and its files; `modules` are those of :func:`modules_of`."""
     model, source, placement = cell.policy_model, cell.workload_source, _placement(cell)
     policy: tuple[str, type[Policy] | None, dict[str, Any]] | None = None
     file, cls, parameters = None, type(model), model.parameters()
@@ -186,19 +151,7 @@ def packed(cell: Cell, modules: dict[str, Path], events: bool) -> tuple[Parcel, 
 def unpack(parcel: Parcel, contents: Contents, scratch: Path) -> Iterator[Cell]:
     """Return a cell as it was before it was packed; inside, its modules can be imported.
 
-    Parameters
-    ----------
-    parcel : Parcel
-        What has been sent.
-    contents : Contents
-        The files that belong to it.
-    scratch : Path
-        Directory for the files.
-
-    Raises
-    ------
-    ConfigurationError
-        The files do not run here.
+    `scratch` is a directory for the files.
     """
     with _importable(scratch, parcel.modules, contents.modules):
         cell, changes = unpacked(parcel.cell), {}

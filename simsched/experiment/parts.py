@@ -26,29 +26,18 @@ Workloads = WorkloadSource | GivenWorkload
 
 @dataclass(frozen=True)
 class Part(Generic[Thing, Entry]):
-    """A machine, workload or policy of a study.
+    """A machine, workload or policy of a study."""
 
-    Parameters
-    ----------
-    label : str
-        What tables call it.
-    thing : Machine, WorkloadSource, GivenWorkload or Policy
-        The object.
-    content : str
-        Hash of what determines results, for a workload also of its entry.
-    entry : MachineEntry, WorkloadEntry or PolicyEntry
-        What the experiment says of it.
-    document : Document
-        The experiment, at the point of its sweep.
-    loc : tuple of str and int
-        Keys and positions of the entry.
-    """
-
+    #: What tables call it.
     label: str
     thing: Thing
+    #: Hash of what determines results, for a workload also of its entry.
     content: str
+    #: What the experiment says of it.
     entry: Entry
+    #: The experiment, at the point of its sweep.
     document: Document = field(repr=False)
+    #: Keys and positions of the entry.
     loc: KeyPath
 
     def fail(self, error: SimschedError) -> NoReturn:
@@ -63,16 +52,9 @@ PolicyPart = Part[Policy, PolicyEntry]
 
 @dataclass(frozen=True)
 class Point:
-    """What is combined at one point of a sweep.
+    """What is combined at one point of a sweep: all of each kind with all of the others."""
 
-    Parameters
-    ----------
-    values : dict
-        Value of every swept key.
-    machines, workloads, policies : list of Part
-        All of the first with all of the others.
-    """
-
+    #: Value of every swept key.
     values: dict[str, Any]
     machines: list[MachinePart]
     workloads: list[WorkloadPart]
@@ -81,31 +63,17 @@ class Point:
 
 @dataclass
 class WorkloadUse:
-    """A workload on a machine, which is tried before the first run.
-
-    Parameters
-    ----------
-    machine, workload : Part
-        What is tried.
-    source : WorkloadSource or GivenWorkload
-        The workload, for one of its seeds.
-    keys : set of str
-        Cells that use it.
-    """
+    """A workload on a machine, which is tried before the first run."""
 
     machine: MachinePart
     workload: WorkloadPart
+    #: The workload, for one of its seeds.
     source: Workloads
+    #: Cells that use it.
     keys: set[str]
 
     def check(self) -> None:
-        """Build the workload and check that it can be run on the machine.
-
-        Raises
-        ------
-        SimschedError
-            It cannot; the message has the place in the experiment.
-        """
+        """Build the workload and check that it can be run on the machine; errors have the place."""
         machine, entry = self.machine.thing, self.machine.entry
         try:
             workload = self.source.build()
@@ -126,13 +94,7 @@ def fail(
     entry: MachineEntry | WorkloadEntry | PolicyEntry,
     error: SimschedError,
 ) -> NoReturn:
-    """Raise an error about an entry again, after where the entry or the wrong key comes from.
-
-    Raises
-    ------
-    SimschedError
-        Always.
-    """
+    """Raise an error about an entry again, after where the entry or the wrong key comes from."""
     text = str(error)
     inside: list[KeyPath]
     if isinstance(entry, MachineEntry):

@@ -23,7 +23,8 @@ from simsched.experiment.worker import Answer, Request, receive, send
 from simsched.files.atomic import discard, temporaries
 from simsched.files.errors import SimschedError
 from simsched.files.interruptions import SIGNALS
-from simsched.names.user_code import is_file_spec, is_of_user_file
+from simsched.names.loading import is_of_user_file
+from simsched.names.user_code import is_file_spec
 from simsched.policy.parts.placement import PlacedPolicy
 
 MAX_ATTEMPTS = 2
@@ -51,25 +52,8 @@ def execute(
     """Run cells and yield them with their rows, in the order in which they finish.
 
     Every row is in the store before it is yielded. When the iteration is given up, by an error or
-    an interruption, the worker processes are ended.
-
-    Parameters
-    ----------
-    cells : list of Cell
-        What to run.
-    jobs : int
-        Number of processes; with 1 everything runs in this process.
-    store : Store
-        Where rows go.
-    events : Path or None
-        Directory for event traces.
-    listener : Listener
-        Hears of progress.
-
-    Raises
-    ------
-    SimschedError
-        A run is impossible; the cells that have finished before are stored.
+    an interruption, the worker processes are ended. With 1 of `jobs` everything runs in this
+    process.
     """
     if jobs > 1 and len(cells) > 1 and all(map(is_portable, cells)):
         yield from _in_processes(cells, min(jobs, len(cells)), store, events, listener)
@@ -98,7 +82,7 @@ def is_portable(cell: Cell) -> bool:
     policy, cls = cell.policy_model, type(cell.policy_model)
     if isinstance(policy, PlacedPolicy) and not is_file_spec(policy.placement):
         module = policy.chosen_placement().__module__
-        own = all(is_of_user_file(vars(sys.modules[m])) for m in (module, cls.__module__))
+        own = all(is_of_user_file(sys.modules[m]) for m in (module, cls.__module__))
         if not own and not module.startswith("simsched.") and module != cls.__module__:
             return False  # the name of a placement that this process alone has registered
     if cls.__module__ == "__main__" or "<locals>" in cls.__qualname__:
@@ -208,13 +192,7 @@ def _in_processes(
 
 
 def _answer(worker: _Worker) -> Answer | None:
-    """Return a worker's next message, None when the process is gone.
-
-    Raises
-    ------
-    SimschedError
-        The error that the cell has ended with.
-    """
+    """Return a worker's next message, None when the process is gone."""
     try:
         answer: Answer = receive(worker.answers)
     except (EOFError, OSError):

@@ -26,17 +26,7 @@ class Silent:
 
 
 class ProgressBar:
-    """A listener that shows how many runs are done and how long the rest will take.
-
-    Parameters
-    ----------
-    total : int
-        Number of runs.
-    console : Console
-        Where to show it.
-    verb : str
-        What the bar says is being done.
-    """
+    """A listener that shows how many runs are done and how long the rest will take."""
 
     def __init__(self, total: int, console: Console, verb: str = "simulating") -> None:
         self.total = total
@@ -118,8 +108,6 @@ class ProgressBar:
 def duration(seconds: float) -> str:
     """Return a duration as people write it.
 
-    Examples
-    --------
     >>> duration(7.2), duration(75), duration(7300)
     ('8 s', '1 min 15 s', '2 h 1 min')
     """

@@ -34,36 +34,18 @@ Places = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 @dataclass(frozen=True)
 class StoredExperiment:
-    """An experiment that has been run completely.
+    """An experiment that has been run completely."""
 
-    Parameters
-    ----------
-    name : str
-        Its directory, below the store that it was found in.
-    runs : Path
-        File with one row per run.
-    events : tuple of Path
-        Event traces, each named by the key of its run.
-    """
-
+    #: Its directory, below the store that it was found in.
     name: str
+    #: File with one row per run.
     runs: Path
+    #: Event traces, each named by the key of its run.
     events: tuple[Path, ...]
 
 
 def stored_experiments(places: Places = STORE) -> list[StoredExperiment]:
-    """Return the experiments below some places.
-
-    Parameters
-    ----------
-    places : str, Path, or sequence of these
-        Directories with results of experiments somewhere below, or files ``runs.parquet``.
-
-    Raises
-    ------
-    ConfigurationError
-        There is none.
-    """
+    """Return the experiments somewhere below directories, or those of files ``runs.parquet``."""
     given = [places] if isinstance(places, str | PathLike) else list(places)
     found: dict[Path, StoredExperiment] = {}
     for place in map(Path, given):
@@ -154,18 +136,7 @@ def query(sql: str, places: Places = STORE) -> pd.DataFrame:
 
 @contextmanager
 def connection(places: Places = STORE) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a database in memory that sees the results and no file.
-
-    Parameters
-    ----------
-    places : str, Path, or sequence of these
-        See :func:`results`.
-
-    Raises
-    ------
-    ConfigurationError
-        There are no results.
-    """
+    """Open a database in memory that sees the results and no file."""
     import duckdb
 
     experiments = stored_experiments(places)
@@ -192,13 +163,7 @@ def connection(places: Places = STORE) -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def execute(database: duckdb.DuckDBPyConnection, sql: str) -> duckdb.DuckDBPyConnection:
-    """Run one query and return the connection, which holds what it finds.
-
-    Raises
-    ------
-    ConfigurationError
-        The query is wrong, is none, or is several.
-    """
+    """Run one query and return the connection, which holds what it finds."""
     import duckdb
 
     accepted = {
@@ -218,12 +183,7 @@ def execute(database: duckdb.DuckDBPyConnection, sql: str) -> duckdb.DuckDBPyCon
 def complaining() -> Iterator[None]:
     """Turn errors of the SQL engine, which may come as late as rows are fetched, into the user's.
 
-    Raises
-    ------
-    ConfigurationError
-        In place of any error of DuckDB, or of the files that it scans.
-    KeyboardInterrupt
-        In place of what DuckDB makes of Ctrl-C.
+    What DuckDB makes of Ctrl-C is a KeyboardInterrupt again.
     """
     import duckdb
 
@@ -240,8 +200,6 @@ def complaining() -> Iterator[None]:
 def one_line(message: str) -> str:
     r"""Return a message of DuckDB without the picture of the place.
 
-    Examples
-    --------
     >>> one_line("Binder Error: no column!\nCandidate bindings: \"a\"\n\nLINE 1: select b\n    ^")
     'Binder Error: no column! Candidate bindings: "a"'
     """
@@ -249,20 +207,17 @@ def one_line(message: str) -> str:
 
 
 def _runs(experiments: Sequence[StoredExperiment]) -> ds.Dataset:
-    """Return the table of runs."""
     names = [ds.field("experiment") == experiment.name for experiment in experiments]
     return _dataset([e.runs for e in experiments], ("experiment",), names)
 
 
 def _events(experiments: Sequence[StoredExperiment]) -> ds.Dataset:
-    """Return the table of events."""
     files = [(e.name, file) for e in experiments for file in e.events]
     marks = [(ds.field("experiment") == n) & (ds.field("key") == f.stem) for n, f in files]
     return _dataset([file for _, file in files], ("experiment", "key"), marks)
 
 
 def _event_kinds() -> pa.Table:
-    """Return the names of the kinds of events."""
     kinds = list(EventKind)
     return pa.table({"kind": [int(k) for k in kinds], "name": [k.name.lower() for k in kinds]})
 

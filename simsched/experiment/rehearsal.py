@@ -21,23 +21,10 @@ TRIED_SIZE = 250_000
 def check_runs(study: Study, keys: Set[str] | None = None, *, shipped_only: bool = False) -> None:
     """Build every workload, and try every policy on every machine and workload, without events.
 
-    One seed of each is tried. What is left when time is up is found wrong when it is run.
-
-    Parameters
-    ----------
-    study : Study
-        What is to be run.
-    keys : set of str, optional
-        Cells that are to be run; all by default.
-    shipped_only : bool
-        Whether policies with code from outside the package are left out: if that ends its process,
-        only a worker process is lost in a run.
-
-    Raises
-    ------
-    SimschedError
-        A run would be refused; the message is that of the run, after the place of its workload or
-        policy in the experiment's file where there is one.
+    One seed of each is tried, of the cells with these keys. What is left when time is up is found
+    wrong when it is run. With `shipped_only`, policies with code from outside the package are left
+    out: if that ends its process, only a worker process is lost in a run. Messages are those of
+    runs, after the place in the experiment's file.
     """
     begin, rehearsed_s = time.perf_counter(), 0.0
     for use, cells in _by_workload(study, keys):

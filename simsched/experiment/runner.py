@@ -28,46 +28,26 @@ from simsched.trace.parquet import write_rows
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment has given.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        The experiment.
-    rows : list of dict
-        One per cell that was run or is stored, in the order of the cells.
-    output : Path or None
-        Directory of the results; None when they are in memory only.
-    parquet : Path or None
-        File with all rows.
-    computed, reused : int
-        Cells that were run, and that had been stored before.
-    elapsed_s : float
-        Wall time of the whole.
-    cells : list of Cell
-        What was simulated, one per row.
-    """
+    """What an experiment has given."""
 
     experiment: Experiment
+    #: One per cell that was run or is stored, in the order of the cells.
     rows: list[dict[str, Any]]
+    #: Directory of the results; None when they are in memory only.
     output: Path | None
+    #: File with all rows.
     parquet: Path | None
     computed: int
+    #: Cells that had been stored before.
     reused: int
+    #: Wall time of the whole.
     elapsed_s: float
+    #: What was simulated, one per row.
     cells: list[Cell]
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user has interrupted an experiment.
-
-    Parameters
-    ----------
-    stored, total : int
-        Cells whose rows are stored, and all cells.
-    output : Path or None
-        Directory of the results; None where they were to be in memory only.
-    """
+    """The user has interrupted an experiment after some of its cells were stored."""
 
     def __init__(self, stored: int, total: int, output: Path | None) -> None:
         kept = f"{stored} of {total} runs are stored in {output}"
@@ -82,23 +62,9 @@ def run_study(
 ) -> Outcome:
     """Run the cells of a study as far as their results are not stored yet.
 
-    Parameters
-    ----------
-    study : Study
-        What to run.
-    options : RunOptions
-        How to run it.
-    chosen : callable, optional
-        Says of a cell whether it is to be run; all are by default. The file with all rows is
-        written only if there is a row for every cell.
-
-    Raises
-    ------
-    SimschedError
-        A run is impossible, or the results cannot be written. Everything that can be known
-        beforehand is raised before the first run.
-    Interrupted
-        On Ctrl-C; what has finished is stored.
+    The file with all rows is written only if there is one for every cell, chosen or not. Everything
+    that can be known beforehand is raised before the first run; on Ctrl-C, what has finished is
+    stored and :class:`Interrupted` is raised.
     """
     directory = options.output or study.directory
     if directory is not None:

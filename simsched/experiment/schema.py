@@ -341,7 +341,6 @@ def _default_label(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:
 
 
 def _file_name(path: str) -> str:
-    """Return the last part of a path."""
     return path.replace("\\", "/").rpartition("/")[2]
 
 

@@ -44,21 +44,10 @@ class _SomeIterations(KeptEvents):
 def simulate_cell(
     cell: Cell, row: Mapping[str, Any], iterations: int | tuple[int, int] | None = None
 ) -> Run:
-    """Simulate a cell again and keep its events in memory.
+    """Simulate a cell again and keep the events of all or some iterations in memory.
 
-    Parameters
-    ----------
-    cell : Cell
-        The run.
-    row : mapping
-        Its result, with the number of events.
-    iterations : int or tuple of int, optional
-        The only iteration, or the first and the last one, whose events are kept.
-
-    Raises
-    ------
-    ConfigurationError
-        No such iteration, or more than `MAX_EVENTS` events.
+    `row` is its result, with the number of events; `iterations` are the only one, or the first and
+    the last one. More than `MAX_EVENTS` events are refused.
     """
     first, last = _range(iterations, len(row["iteration_s"]), row)
     share = (last - first + 1) / max(1, len(row["iteration_s"]))
@@ -89,18 +78,7 @@ def _range(
 
 
 def tasks_frame(run: Run) -> pd.DataFrame:
-    """Return one row per stretch in which a worker is in a task.
-
-    Parameters
-    ----------
-    run : Run
-        A run with its events.
-
-    Returns
-    -------
-    DataFrame
-        See :meth:`simsched.Result.tasks`.
-    """
+    """Return one row per stretch in which a worker is in a task: :meth:`simsched.Result.tasks`."""
     import pandas as pd
 
     assert run.trace is not None
@@ -135,18 +113,7 @@ def tasks_frame(run: Run) -> pd.DataFrame:
 
 
 def events_frame(run: Run) -> pd.DataFrame:
-    """Return one row per event.
-
-    Parameters
-    ----------
-    run : Run
-        A run with its events.
-
-    Returns
-    -------
-    DataFrame
-        The columns of :data:`simsched.trace.schema.EVENT_COLUMNS`; kinds are categories by name.
-    """
+    """Return one row per event; kinds are categories by name."""
     import pandas as pd
 
     assert run.trace is not None

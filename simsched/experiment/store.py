@@ -14,17 +14,12 @@ FORMAT = 1
 
 
 class Store:
-    """A directory of finished rows.
+    """A directory of finished rows, created by the first one saved.
 
     A row is written when its run has finished, to a temporary file that is renamed: whatever
     happens to the process, a file in the directory is a complete row. Nobody waits for the disk,
     which takes some 10 ms; a file that a loss of power has emptied is no row, and the run is
     repeated.
-
-    Parameters
-    ----------
-    directory : Path
-        Where the rows are; created by the first one saved.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -46,12 +41,6 @@ class Store:
         return row if stored.get("key") == key and isinstance(row, dict) else None
 
     def save(self, key: str, row: dict[str, Any]) -> None:
-        """Store a row.
-
-        Raises
-        ------
-        ConfigurationError
-            The file cannot be written.
-        """
+        """Store a row."""
         text = json.dumps({"format": FORMAT, "key": key, "row": row}, indent=None)
         write_text(self.path(key), text + "\n", sync=False)

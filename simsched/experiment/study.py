@@ -62,49 +62,28 @@ OPTIONS = {"machines": "--machine", "workloads": "--workload", "policies": "--po
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """Machines, workloads and policies, all combined at every point of a sweep.
+    """Machines, workloads and policies, all combined at every point of a sweep."""
 
-    Parameters
-    ----------
-    experiment : Experiment
-        Name, seeds, metrics, baseline and what else is said of the whole.
-    document : Document
-        Where each value comes from.
-    points : list of Point
-        The parts; a single point without a sweep.
-    directory : Path or None
-        Where results go unless somebody asks for another place; None for memory only.
-    cells : list of Cell
-        The runs, in the order of sweep, machine, workload, policy, seed.
-    uses : list of WorkloadUse
-        Every workload with the machines and workers it is used on, seeds left aside.
-    """
-
+    #: Name, seeds, metrics, baseline and what else is said of the whole.
     experiment: Experiment
+    #: Where each value comes from.
     document: Document
+    #: A single one without a sweep.
     points: list[Point]
+    #: Where results go unless somebody asks for another place; None for memory only.
     directory: Path | None
+    #: The runs, in the order of sweep, machine, workload, policy, seed.
     cells: list[Cell] = field(default_factory=list, repr=False)
+    #: Every workload with the machines and workers it is used on, seeds left aside.
     uses: list[WorkloadUse] = field(default_factory=list, repr=False)
 
     @classmethod
     def from_yaml(cls, document: Document, changes: Sequence[Change] = ()) -> Study:
-        """Return the study of an experiment's file.
+        """Return the study of an experiment's file with some values replaced.
 
         Every machine and policy is made once, so that whatever is wrong with one of them is known
         before the first run; for the rest see :func:`simsched.experiment.rehearsal.check_runs`.
-
-        Parameters
-        ----------
-        document : Document
-            The plain data of the file.
-        changes : sequence of Change
-            Values to replace.
-
-        Raises
-        ------
-        SimschedError
-            When anything is wrong; the message names file, line and key, or what has set the value.
+        Messages name file, line and key, or what has set the value.
         """
         return _study(edited(document, changes))
 
@@ -120,22 +99,9 @@ class Study:
     ) -> Study:
         """Return the study of an experiment's file and of words of a command line.
 
-        A baseline that is not among other policies is left out, so that the first of them is the
-        baseline, and so are metrics that none of other machines has.
-
-        Parameters
-        ----------
-        document : Document
-            The plain data of the file.
-        changes : sequence of Change
-            Values to replace after that.
-        machines, workloads, policies : sequence of str
-            Names, files or specs; where there are none, those of the file stay.
-
-        Raises
-        ------
-        SimschedError
-            When anything is wrong; the message names file, line and key, or the word.
+        Words are names, files or specs; where there are none, those of the file stay. A baseline
+        that is not among other policies is left out, so that the first of them is the baseline, and
+        so are metrics that none of other machines has.
         """
         words = {"machines": machines, "workloads": workloads, "policies": policies}
         document = edited(
@@ -157,19 +123,9 @@ class Study:
     def from_objects(
         cls, machine: Any, workload: Any, policy: Any, changes: Sequence[Change] = ()
     ) -> Study:
-        """Return the study of machines, workloads and policies that Python passes.
+        """Return the study of what Python passes, see :func:`simsched.experiment.given.given`.
 
-        Parameters
-        ----------
-        machine, workload, policy : object
-            See :func:`simsched.experiment.given.given`.
-        changes : sequence of Change
-            Values that an experiment has, such as ``seeds``; 1 of these by default.
-
-        Raises
-        ------
-        SimschedError
-            Something is wrong or does not fit together.
+        `changes` are values that an experiment has, such as ``seeds``; 1 of these by default.
         """
         things = given(machine, workload, policy)
         entries = {
@@ -218,16 +174,9 @@ def _setter(document: Document, loc: KeyPath) -> Origin | None:
 def _study(
     document: Document, objects: Objects | None = None, *, other_machines: bool = False
 ) -> Study:
-    """Return a study whose parts have been looked up.
+    """Return a study whose parts have been looked up; `objects` are those that exist already.
 
-    Parameters
-    ----------
-    document : Document
-        The experiment.
-    objects : dict of tuple to object
-        Parts that exist already, by their places.
-    other_machines : bool
-        Whether metrics of the experiment are left out that its machines do not have.
+    With `other_machines`, metrics of the experiment are left out that its machines do not have.
     """
     experiment = checked(document)
     builder = _Builder(document, experiment, objects or {})
@@ -301,7 +250,6 @@ class _Builder:
         seed: int,
         source: Workloads,
     ) -> Cell:
-        """Return a run."""
         return Cell(
             machine.label,
             workload.label,
@@ -383,13 +331,7 @@ def _named(what: str, entry: MachineEntry | WorkloadEntry | PolicyEntry) -> tupl
 
 
 def check_memory(point: Point) -> None:
-    """Check that every machine has the kinds of memory that policies place data in.
-
-    Raises
-    ------
-    ModelError
-        One has not; the message has the place of the policy.
-    """
+    """Check that every machine has the kinds of memory that policies place data in."""
     for machine, policy in itertools.product(point.machines, point.policies):
         if isinstance(policy.thing, PlacedPolicy):
             try:

@@ -19,19 +19,10 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Mean over seeds with the half width of its confidence interval.
-
-    Parameters
-    ----------
-    mean : float
-        The mean.
-    half_width : float
-        Half width of the 95 % interval (Student's t); NaN for fewer than two values.
-    count : int
-        Number of values.
-    """
+    """Mean over seeds with the half width of its confidence interval."""
 
     mean: float
+    #: Of the 95 % interval (Student's t); NaN for fewer than two values.
     half_width: float
     count: int
 
@@ -39,12 +30,8 @@ class Estimate:
 def estimate(values: Sequence[float]) -> Estimate:
     """Return mean and 95 % confidence interval of values from independent seeds.
 
-    Notes
-    -----
     The half width is t(0.975, n - 1) * s / sqrt(n).
 
-    Examples
-    --------
     >>> e = estimate([1.0, 2.0, 3.0])
     >>> round(e.mean, 3), round(e.half_width, 3)
     (2.0, 2.484)
@@ -62,48 +49,25 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of the comparison.
-
-    Parameters
-    ----------
-    machine, workload, policy : str
-        Labels.
-    sweep : dict
-        Value of every swept key.
-    metrics : dict of str to Estimate
-        The makespan and the columns that the experiment asks for.
-    baseline : str
-        Policy that it is compared with.
-    reduction_percent : Estimate
-        How much shorter the makespan is than the baseline's with the same seed; negative when it
-        is longer.
-    """
+    """One line of the comparison."""
 
     machine: str
     workload: str
     policy: str
+    #: Value of every swept key.
     sweep: dict[str, Any]
+    #: The makespan and the columns that the experiment asks for.
     metrics: dict[str, Estimate]
     baseline: str
+    #: How much shorter the makespan is than the baseline's with the same seed; negative when it is
+    #: longer.
     reduction_percent: Estimate
 
 
 def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] = ()) -> list[Line]:
     """Return one line per machine, workload, sweep point and policy, in the order of the rows.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One per run, as :class:`~simsched.experiment.runner.Outcome` has them.
-    experiment : Experiment
-        Says which metrics and which baseline.
-    others : sequence of mapping
-        Further runs, among which the baseline is looked for too; they get no lines.
-
-    Raises
-    ------
-    ConfigurationError
-        A metric that no row has.
+    The baseline is looked for among other runs too, which get no lines.
     """
     check_metrics(rows, experiment.metrics)
     baseline = experiment.baseline or labels(experiment.policies)[0]

@@ -25,19 +25,7 @@ def naming_tile_sizes(
 ) -> SimschedError:
     """Return an error about timings with the sizes of tiles that the machine has timings for.
 
-    Parameters
-    ----------
-    error : SimschedError
-        Why the workload cannot be run on the machine.
-    machine : Machine
-        The machine.
-    source : WorkloadSource
-        The workload.
-
-    Returns
-    -------
-    SimschedError
-        The same one where it is about something else, or where no size of tiles helps.
+    It is the same one where it is about something else, or where no size of tiles helps.
     """
     given = source.parameters
     if given.get("costs") != "measured" or "tile_size" not in given:

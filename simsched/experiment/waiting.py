@@ -14,11 +14,6 @@ class WaitingCells:
     A worker keeps the workload that it has built last. It is given cells with that workload as long
     as there are any, then cells of a workload that nobody has begun, and in the end cells of the
     workload with the most cells left.
-
-    Parameters
-    ----------
-    cells : iterable of Cell
-        What is to be run.
     """
 
     def __init__(self, cells: Iterable[Cell]) -> None:
@@ -31,13 +26,7 @@ class WaitingCells:
         return bool(self._groups)
 
     def take(self, last: str | None = None) -> Cell:
-        """Remove and return a cell.
-
-        Parameters
-        ----------
-        last : str, optional
-            Content of the workload that the worker has built last.
-        """
+        """Remove and return a cell for a worker, which has built the workload `last`."""
         content = last if last in self._groups else self._another()
         group = self._groups[content]
         cell = group.popleft()

@@ -31,7 +31,7 @@ from simsched.experiment.inputs import CHANGED
 from simsched.experiment.store import Store
 from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.interruptions import SIGNALS
-from simsched.names.user_code import imports_of_files
+from simsched.names.loading import imports_watched
 from simsched.policy.parts.placement import PlacedPolicy
 
 LENGTH = struct.Struct("<Q")
@@ -40,58 +40,34 @@ PARENT_EVERY_S = 0.5
 
 @dataclass(frozen=True)
 class Request:
-    """A cell to be run.
+    """A cell to be run."""
 
-    Parameters
-    ----------
-    cell : bytes
-        The run, pickled; what is wrong with it here can be answered.
-    code : str
-        Hash of the code that it was planned with.
-    store : Path
-        Directory of rows.
-    events : Path or None
-        Directory of event traces, if they are to be kept.
-    """
-
+    #: Pickled; what is wrong with it here can be answered.
     cell: bytes
+    #: Hash of the code that it was planned with.
     code: str
+    #: Directory of rows.
     store: Path
+    #: Directory of event traces, if they are to be kept.
     events: Path | None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker says.
+    """What a worker says."""
 
-    Parameters
-    ----------
-    progress : float or None
-        Part of the cell that is done.
-    row : dict or None
-        The result.
-    error : SimschedError or None
-        What the user has to hear.
-    crash : str or None
-        Traceback of an error of the program's own.
-    events : bytes or None
-        The file with the event trace, when the worker does not store it itself.
-    """
-
+    #: Part of the cell that is done.
     progress: float | None = None
     row: dict[str, Any] | None = None
+    #: What the user has to hear.
     error: SimschedError | None = None
+    #: Traceback of an error of the program's own.
     crash: str | None = None
+    #: The file with the event trace, when the worker does not store it itself.
     events: bytes | None = None
 
     def successful(self) -> Answer:
-        """Return the answer unless it says that the cell has failed.
-
-        Raises
-        ------
-        SimschedError
-            The error that the cell has ended with.
-        """
+        """Return the answer, or raise the error that the cell has ended with."""
         if self.error is not None:
             raise self.error
         if self.crash is not None:
@@ -110,15 +86,10 @@ def answered(run: Callable[[], Answer]) -> Answer:
 
 
 def unpacked(data: bytes) -> Cell:
-    """Return a cell that another process has pickled.
-
-    Raises
-    ------
-    ConfigurationError
-        This process does not have the code of the cell's policy.
-    """
+    """Return a cell that another process has pickled, if its policy's code is here."""
     try:
-        with imports_of_files():  # what a module registers is then its own, as where it comes from
+        # What a module registers is its own, as where the cell comes from.
+        with imports_watched(of_user=True):
             cell: Cell = pickle.loads(data)  # noqa: S301 (written by this program's other half)
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f"a worker process cannot load a policy: {error}") from error
@@ -156,13 +127,7 @@ def send(stream: IO[bytes], message: object) -> None:
 
 
 def receive(stream: IO[bytes]) -> Any:
-    """Return the next message.
-
-    Raises
-    ------
-    EOFError
-        The other side is gone.
-    """
+    """Return the next message; an EOFError says that the other side is gone."""
     (length,) = LENGTH.unpack(_exactly(stream, LENGTH.size))
     data = _exactly(stream, length)
     return pickle.loads(data)  # noqa: S301 (written by this program's other half)
@@ -219,10 +184,7 @@ def end_with(parent: int, storing: Lock) -> None:
 def main(parent: int) -> None:
     """Serve on the standard streams; whatever a policy prints goes to standard error.
 
-    Parameters
-    ----------
-    parent : int
-        Process that has started this one.
+    `parent` is the process that has started this one.
     """
     # The parent decides what an interruption means. What a policy starts hears of it again:
     # programs inherit ignored and blocked signals, functions that handle them they do not.

@@ -18,20 +18,8 @@ ABANDONED_S = 86400.0
 def write_atomically(path: Path, write: Callable[[Path], None], *, sync: bool = True) -> None:
     """Let `write` fill a temporary file and rename it to `path` when it is complete and on disk.
 
-    Parameters
-    ----------
-    path : Path
-        Where the file appears; an existing file is replaced.
-    write : callable
-        Receives the path of the temporary file, in the same directory.
-    sync : bool
-        Whether to wait for the disk. Without, the file is complete whatever happens to programs,
-        but after a loss of power it may be empty.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written there; nothing is left behind.
+    The temporary file is in the same directory; nothing is left behind on failure. Without `sync`
+    the file is complete whatever happens to programs, but after a loss of power it may be empty.
     """
     with atomically(path, sync=sync) as temporary, naming(path):
         write(temporary)
@@ -41,22 +29,7 @@ def write_atomically(path: Path, write: Callable[[Path], None], *, sync: bool = 
 def atomically(path: Path, *, sync: bool = True) -> Iterator[Path]:
     """Rename a temporary file to `path` at the end of a block that has filled it and not failed.
 
-    Parameters
-    ----------
-    path : Path
-        Where the file appears; an existing file is replaced.
-    sync : bool
-        See :func:`write_atomically`.
-
-    Yields
-    ------
-    Path
-        The temporary file, in the same directory.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be put there; nothing is left behind, whatever the block has raised.
+    See :func:`write_atomically`.
     """
     temporary = _beside(path)
     try:
@@ -71,13 +44,7 @@ def atomically(path: Path, *, sync: bool = True) -> Iterator[Path]:
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a file before the work whose result it is to hold.
-
-    Raises
-    ------
-    ConfigurationError
-        The path is a directory, or its directory is missing or read-only.
-    """
+    """Refuse a file before the work whose result it is to hold."""
     if path.is_dir():
         raise ConfigurationError(f"{path}: cannot be written: it is a directory")
     probe = _beside(path)
@@ -156,23 +123,7 @@ def discard(path: Path) -> None:
 
 
 def make_directory(path: Path) -> list[Path]:
-    """Create a directory that files can be written to.
-
-    Parameters
-    ----------
-    path : Path
-        The directory; missing parents are created too.
-
-    Returns
-    -------
-    list of Path
-        The directories that did not exist before, innermost first.
-
-    Raises
-    ------
-    ConfigurationError
-        It cannot be created, or exists and cannot be written to.
-    """
+    """Create a directory that files can be written to; return what was missing, innermost first."""
     created = []
     probe = path / f".probe.{HOST}.{os.getpid()}.tmp"
     try:

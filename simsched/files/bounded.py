@@ -19,21 +19,10 @@ _PIECE = 1 << 20
 
 
 def read_text(path: Path, error: type[SimschedError] = ConfigurationError) -> str:
-    """Return the text of a UTF-8 file, decompressed if it is gzip.
+    """Return the text of a UTF-8 file, decompressed if its content, not its name, is gzip.
 
-    Parameters
-    ----------
-    path : Path
-        The file. Compression is recognised by content, not by name.
-    error : type
-        What is raised.
-
-    Raises
-    ------
-    SimschedError
-        Of type `error`: the file cannot be read, is damaged, holds nothing but blanks or more than
-        `simsched.files.limits.TEXT_BYTES` after decompression, or is not UTF-8; the message names
-        the line.
+    Refused is also what holds nothing but blanks or more than `simsched.files.limits.TEXT_BYTES`
+    after decompression.
     """
     try:
         data = _read_bytes(path, error)
@@ -56,14 +45,8 @@ def read_text(path: Path, error: type[SimschedError] = ConfigurationError) -> st
 def unreadable(path: Path, problem: Exception, accepted: str = "a file") -> str:
     """Return what to say of a file that the system does not give.
 
-    Parameters
-    ----------
-    path : Path
-        What should be a file.
-    problem : OSError or ValueError
-        What opening or reading it has raised.
-    accepted : str
-        What there should be instead of a directory.
+    `problem` was raised on opening or reading it; `accepted` should be there instead of a
+    directory.
     """
     if isinstance(problem, IsADirectoryError):
         return f"{path}: found a directory, accepted: {accepted}"
@@ -73,20 +56,7 @@ def unreadable(path: Path, problem: Exception, accepted: str = "a file") -> str:
 
 @contextmanager
 def noticing_directories(name: str, accepted: str) -> Iterator[None]:
-    """Say that an unknown name is that of a directory, where it is.
-
-    Parameters
-    ----------
-    name : str
-        What somebody has written where something is named or a file can be.
-    accepted : str
-        What there should be instead.
-
-    Raises
-    ------
-    ConfigurationError
-        In place of the error inside.
-    """
+    """Say that an unknown name is that of a directory, where it is, and what is accepted."""
     try:
         yield
     except SimschedError as error:
@@ -102,24 +72,10 @@ def is_utf16(data: bytes) -> bool:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return what a JSON document says.
+    """Return what a JSON document says, as plain data whose strings can be written as UTF-8.
 
-    Parameters
-    ----------
-    text : str or bytes
-        The document; bytes are UTF-8.
-
-    Returns
-    -------
-    object
-        Plain data, whose strings can be written as UTF-8.
-
-    Raises
-    ------
-    ValueError
-        Not JSON, or a string with half of a character; JSON can write these, UTF-8 cannot.
-    RecursionError
-        Nested too deeply.
+    JSON can write half of a character, UTF-8 cannot: that is a ValueError. What is nested too
+    deeply is a RecursionError.
     """
     text = text.decode() if isinstance(text, bytes) else text
     found = json.loads(text)
@@ -133,13 +89,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def is_there(path: Path) -> bool:
-    """Say whether there is a file or directory; a name that is too long for one names none.
-
-    Parameters
-    ----------
-    path : Path
-        What somebody has written where a file can be named.
-    """
+    """Say whether there is a file or directory; a name that is too long for one names none."""
     try:
         return path.exists()
     except OSError:  # pathlib returns False for other names that cannot be
@@ -152,21 +102,9 @@ def is_directory(path: Path) -> bool:
 
 
 def member(folder: Path, name: str, error: type[SimschedError] = ConfigurationError) -> Path:
-    """Return a file of a directory that somebody else has made.
+    """Return a file of a directory that somebody else has made; it need not exist.
 
-    Parameters
-    ----------
-    folder : Path
-        The directory.
-    name : str
-        Path of the file from there; it need not exist.
-    error : type
-        What is raised.
-
-    Raises
-    ------
-    SimschedError
-        Of type `error`: the name or a symbolic link leads out of the directory.
+    A name or a symbolic link that leads out of the directory is refused.
     """
     path = folder / name
     try:

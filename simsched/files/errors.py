@@ -55,15 +55,7 @@ class KernelError(SimschedError):
 
 
 def nearest(name: str, accepted: Iterable[str]) -> str | None:
-    """Return the accepted name closest to `name`, or None when nothing is close.
-
-    Parameters
-    ----------
-    name : str
-        What was found.
-    accepted : iterable of str
-        The valid names.
-    """
+    """Return the accepted name closest to `name`, or None when nothing is close."""
     matches = difflib.get_close_matches(name, sorted(accepted), n=1, cutoff=0.5)
     return matches[0] if matches else None
 
@@ -72,20 +64,6 @@ def unknown_name(what: str, name: str, accepted: Iterable[str]) -> str:
     """Return the message for an unknown name, with the nearest and the accepted ones.
 
     Of more than `MAX_NAMES` accepted names those most like `name` are shown.
-
-    Parameters
-    ----------
-    what : str
-        The kind of thing, for instance ``"policy"``.
-    name : str
-        What was found.
-    accepted : iterable of str
-        The valid names.
-
-    Examples
-    --------
-    >>> unknown_name("policy", "batz", ["bats", "cilk"])
-    "unknown policy 'batz'; did you mean 'bats'? accepted: bats, cilk"
     """
     names = sorted(accepted)
     close = nearest(name, names)

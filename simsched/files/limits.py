@@ -25,20 +25,12 @@ _SETTING = re.compile(r"([1-9]\d{0,17})\s*(KiB|MiB|GiB)?")
 
 @dataclass(frozen=True)
 class Limit:
-    """One limit.
+    """One limit."""
 
-    Parameters
-    ----------
-    name : str
-        In lower case.
-    default : int
-        What holds without a setting.
-    what : str
-        What is counted, as messages say it.
-    """
-
+    #: In lower case.
     name: str
     default: int
+    #: What is counted, as messages say it.
     what: str
 
     @property
@@ -48,13 +40,7 @@ class Limit:
 
     @property
     def value(self) -> int:
-        """What holds now.
-
-        Raises
-        ------
-        ConfigurationError
-            The environment variable is no such number.
-        """
+        """What holds now, by default or by the environment."""
         text = os.environ.get(self.variable)
         if text is None:
             return self.default
@@ -69,22 +55,7 @@ class Limit:
     def check(
         self, found: float, where: object, error: type[SimschedError] = ConfigurationError
     ) -> None:
-        """Compare with a number that a file states or has.
-
-        Parameters
-        ----------
-        found : int or float
-            The number.
-        where : object
-            File and place, for the message.
-        error : type
-            What is raised.
-
-        Raises
-        ------
-        SimschedError
-            Of type `error`: the number is above the limit.
-        """
+        """Refuse a larger number that a file states or has; `where` is file and place."""
         if found > self.value:
             self.refuse(found, where, error)
 
@@ -117,13 +88,7 @@ POLICY_FILES = "SIMSCHED_POLICY_FILES"
 
 
 def policy_files_allowed() -> bool:
-    """Return whether a policy or workload may be the path of a Python file, which is executed.
-
-    Raises
-    ------
-    ConfigurationError
-        The environment variable is neither "yes" nor "no".
-    """
+    """Return whether a policy or workload may be the path of a Python file, which is executed."""
     text = os.environ.get(POLICY_FILES, "yes")
     if text not in ("yes", "no"):
         raise ConfigurationError(f"{POLICY_FILES}: found {text!r}, accepted yes or no")

@@ -58,23 +58,9 @@ FREQUENCY = Dimension("frequency", ("Hz", "kHz", "MHz", "GHz", "THz"), "1.3 GHz"
 
 
 def parse_bandwidth(text: object) -> float:
-    """Return a bandwidth in bytes per second.
+    """Return a bandwidth such as ``"96 GB/s"`` in bytes per second.
 
-    Parameters
-    ----------
-    text : str
-        Number and unit; anything else is refused.
-
-    Raises
-    ------
-    ValueError
-        When it is not a bandwidth of at least 1 B/s, which no machine comes near and clocks can
-        still count with; the message says what was found and what is accepted.
-
-    Examples
-    --------
-    >>> parse_bandwidth("96 GB/s")
-    96000000000.0
+    No machine comes near 1 B/s, the least that is accepted; clocks can still count with it.
     """
     found = float(_parse(text, BANDWIDTH))
     if found < 1.0:
@@ -83,151 +69,61 @@ def parse_bandwidth(text: object) -> float:
 
 
 def parse_size(text: object) -> int:
-    """Return a size in bytes, rounded to whole bytes.
-
-    Parameters
-    ----------
-    text : str
-        Number and unit; anything else is refused.
-
-    Raises
-    ------
-    ValueError
-        When it is not a size; the message says what was found and what is accepted.
-
-    Examples
-    --------
-    >>> parse_size("4 GiB")
-    4294967296
-    """
+    """Return a size such as ``"4 GiB"`` in whole bytes."""
     return _whole(_parse(text, SIZE), text, "at least 1 B, less than 8388608 TiB")
 
 
 def parse_time(text: object) -> int:
-    """Return a time in picoseconds, rounded to whole picoseconds.
-
-    Parameters
-    ----------
-    text : str
-        Number and unit; anything else is refused.
-
-    Raises
-    ------
-    ValueError
-        When it is not a time; the message says what was found and what is accepted.
-
-    Examples
-    --------
-    >>> parse_time("145 ns")
-    145000
-    """
+    """Return a time such as ``"145 ns"`` in whole picoseconds."""
     return _whole(_parse(text, TIME) * PS_PER_S, text, "at least 1 ps, less than 106 days")
 
 
 def seconds_to_ps(seconds: float) -> int:
     """Return the whole picoseconds nearest to a time, of two equally near ones the later.
 
+    Exact: the number is taken as what it is in binary, and nothing is rounded before the end.
+
     Parameters
     ----------
     seconds : float
-        The time; finite.
+        Finite.
 
-    Notes
-    -----
-    Exact: the number is taken as what it is in binary, and nothing is rounded before the end.
-
-    Examples
-    --------
-    >>> seconds_to_ps(1e-6), seconds_to_ps(0.1), seconds_to_ps(2.5e-12)
-    (1000000, 100000000000, 2)
+    Returns
+    -------
+    int
+        Picoseconds.
     """
     whole, parts = float(seconds).as_integer_ratio()
     return (2 * PS_PER_S * whole + parts) // (2 * parts)
 
 
 def parse_seconds(text: object) -> float:
-    """Return a time in seconds, not rounded.
-
-    Parameters
-    ----------
-    text : str
-        Number and unit; anything else is refused.
-
-    Raises
-    ------
-    ValueError
-        When it is not a time; the message says what was found and what is accepted.
-
-    Examples
-    --------
-    >>> parse_seconds("0.3127 ns")
-    3.127e-10
-    """
+    """Return a time such as ``"0.3127 ns"`` in seconds, not rounded."""
     return float(_parse(text, TIME))
 
 
 def parse_frequency(text: object) -> float:
-    """Return a frequency in hertz.
-
-    Parameters
-    ----------
-    text : str
-        Number and unit; anything else is refused.
-
-    Raises
-    ------
-    ValueError
-        When it is not a frequency above zero; the message says what was found and what is accepted.
-
-    Examples
-    --------
-    >>> parse_frequency("1.3 GHz")
-    1300000000.0
-    """
+    """Return a frequency such as ``"1.3 GHz"`` in hertz."""
     return float(_parse(text, FREQUENCY))
 
 
 def format_bandwidth(bytes_per_s: float) -> str:
-    """Return a bandwidth as text, ``"unbounded"`` when it is infinite.
-
-    Examples
-    --------
-    >>> format_bandwidth(22.5e9)
-    '22.5 GB/s'
-    """
+    """Return a bandwidth as text, ``"unbounded"`` when it is infinite."""
     return _render(_Rate(bytes_per_s, "B/s")) if math.isfinite(bytes_per_s) else "unbounded"
 
 
 def format_size(size_bytes: int) -> str:
-    """Return a size as text, with binary prefixes.
-
-    Examples
-    --------
-    >>> format_size(4 * 2**30)
-    '4 GiB'
-    """
+    """Return a size as text such as ``"4 GiB"``, with binary prefixes."""
     return str(Quantity(size_bytes, "B").binary(prec=5, strip_zeros=True))
 
 
 def format_time(time_ps: int) -> str:
-    """Return a time as text.
-
-    Examples
-    --------
-    >>> format_time(1_500_000)
-    '1.5 us'
-    """
+    """Return a time as text such as ``"1.5 us"``."""
     return _render(_Time(time_ps / PS_PER_S, "s"))
 
 
 def format_frequency(hz: float) -> str:
-    """Return a frequency as text.
-
-    Examples
-    --------
-    >>> format_frequency(1.3e9)
-    '1.3 GHz'
-    """
+    """Return a frequency as text such as ``"1.3 GHz"``."""
     return _render(_Rate(hz, "Hz"))
 
 

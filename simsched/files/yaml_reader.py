@@ -40,14 +40,7 @@ _SHIPPED = data_dir("machines").parent
 class FieldError(ValueError):
     """Something a validator found wrong at a place below the value it validates.
 
-    Parameters
-    ----------
-    loc : tuple of str or int
-        Keys and positions from the validated value down to the wrong one.
-    message : str
-        What was found and what is accepted.
-    other : tuple of str or int, optional
-        A second place, which the first one contradicts.
+    `loc` leads from there to the wrong value, `other` to a second one, which the first contradicts.
     """
 
     def __init__(self, loc: KeyPath, message: str, other: KeyPath | None = None) -> None:
@@ -75,20 +68,12 @@ class Section(BaseModel):
 
 @dataclass(frozen=True)
 class Document:
-    """Plain data with the place where each value was written.
+    """Plain data with the place where each value was written."""
 
-    Parameters
-    ----------
-    path : Path or None
-        The file; None for data that was not read from one.
-    data : object
-        Mappings, sequences and scalars.
-    places : dict of tuple to (Path, int)
-        File and line of each value, by its keys and positions from the top.
-    """
-
+    #: None for data that was not read from a file.
     path: Path | None
     data: Any
+    #: File and line of each value, by its keys and positions from the top.
     places: dict[KeyPath, tuple[Path, int]] = field(default_factory=dict)
 
     def where(self, loc: KeyPath) -> str:
@@ -109,58 +94,17 @@ class Document:
 
 
 def read_yaml(path: Path, model: type[Model]) -> Model:
-    """Return the validated content of a YAML file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    model : type
-        Pydantic model, best derived from :class:`Section`.
-
-    Raises
-    ------
-    ConfigurationError
-        When the file cannot be read, is not YAML or does not fit the model.
-    """
+    """Return the validated content of a YAML file."""
     return validate_document(read_document(path), model)
 
 
 def validate(data: object, model: type[Model], where: str = "") -> Model:
-    """Return plain data validated by a model.
-
-    Parameters
-    ----------
-    data : object
-        Mappings, sequences and scalars as a YAML file would hold them.
-    model : type
-        Pydantic model, best derived from :class:`Section`.
-    where : str
-        What messages call the data, for instance ``"command line"``.
-
-    Raises
-    ------
-    ConfigurationError
-        When the data does not fit the model.
-    """
+    """Return plain data validated by a model; messages call the data `where`."""
     return validate_document(Document(Path(where) if where else None, data), model)
 
 
 def validate_document(document: Document, model: type[Model]) -> Model:
-    """Return a document validated by a model.
-
-    Parameters
-    ----------
-    document : Document
-        Data and places.
-    model : type
-        Pydantic model, best derived from :class:`Section`.
-
-    Raises
-    ------
-    ConfigurationError
-        When the data does not fit the model; up to five errors are listed, one per line.
-    """
+    """Return a document validated by a model; some errors are listed, one per line."""
     if not isinstance(document.data, Mapping):
         document.fail((), f"found {shown(document.data)}, accepted: a mapping of keys to values")
     try:
@@ -174,18 +118,7 @@ def validate_document(document: Document, model: type[Model]) -> Model:
 
 
 def read_document(path: Path) -> Document:
-    """Return the plain data of a YAML file with the line of every value.
-
-    Parameters
-    ----------
-    path : Path
-        The file, UTF-8, at most `simsched.files.limits.YAML_BYTES` long.
-
-    Raises
-    ------
-    ConfigurationError
-        When the file cannot be read or is not plain YAML.
-    """
+    """Return the plain data of a YAML file with the line of every value."""
     text, most = _read_text(path), YAML_VALUES.value
     if not path.is_relative_to(_SHIPPED):
         return _parsed(path, text, most)
@@ -228,19 +161,7 @@ _parsed_once = lru_cache(maxsize=128)(_parsed)
 def read_named(what: str, name_or_path: str | Path, folder: Path) -> Document:
     """Return the plain data of a YAML file that is given by its path, or by name if it ships.
 
-    Parameters
-    ----------
-    what : str
-        Kind of thing, for the message.
-    name_or_path : str or Path
-        The file, or the name of one in `folder` without its suffix.
-    folder : Path
-        Where files of that kind ship.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such file, or it is not plain YAML.
+    `what` is the kind of thing, for messages; files of that kind ship in `folder`.
     """
     if isinstance(name_or_path, str) and not name_or_path.endswith((".yaml", ".yml")):
         names = sorted(path.stem for path in folder.glob("*.yaml"))
@@ -402,13 +323,7 @@ def _known_part(data: Any, loc: tuple[Any, ...]) -> KeyPath:
 
 
 def key_path(loc: KeyPath) -> str:
-    """Return keys and positions as text.
-
-    Examples
-    --------
-    >>> key_path(("paths", 0, "latency"))
-    'paths[0].latency'
-    """
+    """Return keys and positions as text such as ``paths[0].latency``."""
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc)
     return text.removeprefix(".")
 

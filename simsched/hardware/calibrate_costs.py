@@ -40,10 +40,8 @@ PAIRS = 3
 class Check:
     """Seconds per task of a run of ``empty``, measured and as the costs say."""
 
-    #: What ran.
     mode: str
     shape: str
-    #: Seconds per task.
     measured_s: float
     charged_s: float
     #: Whether a cost was derived from this run; the others are predictions.
@@ -161,8 +159,6 @@ def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
 def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
     """Measure the time from the end of an iteration to the start of the next, with all workers.
 
-    Notes
-    -----
     The middle one counts: how long the last worker takes to notice depends on where in its waiting
     it is, which is no disturbance.
     """
@@ -240,8 +236,6 @@ def steal_costs(
 def smt_throughput(core: Sequence[int], rounds: int, cached_bytes: int) -> tuple[Measured, ...]:
     """Measure the throughput of a core with 1, 2, ... busy threads, relative to one.
 
-    Notes
-    -----
     The work is polynomials of elements that lie in the first-level cache: arithmetic that keeps the
     core busy. Programs that wait more gain more by a second thread.
     """

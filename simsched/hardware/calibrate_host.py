@@ -30,7 +30,6 @@ class Domain:
 
     #: Number that the system gives it.
     node: int
-    #: Socket that it is in.
     socket: int
     #: Hardware threads of each core, ascending; cores with more of them come first.
     cores: tuple[tuple[int, ...], ...]
@@ -76,13 +75,11 @@ class Host:
     clock_hz: float | None
     #: In the order of sockets and nodes; the index is the domain's number in the machine.
     domains: tuple[Domain, ...]
-    #: Memory nodes, ascending.
     nodes: tuple[HostNode, ...]
     #: Distance between nodes, by their numbers, as the firmware states it.
     distance: dict[tuple[int, int], int]
     #: From the core outwards.
     caches: tuple[HostCache, ...]
-    #: Size of a page.
     page_bytes: int
 
     @property

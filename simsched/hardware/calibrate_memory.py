@@ -38,11 +38,9 @@ Progress = Callable[[str], None]
 class Effort:
     """How much is measured."""
 
-    #: Repetitions of each measurement.
     rounds: int
     #: Size of all arrays of a bandwidth probe in memory, relative to the outermost caches.
     beyond_caches: float
-    #: The least size of these arrays.
     least_bytes: int
     #: Buffer of the latency of memory.
     chase_bytes: int
@@ -83,7 +81,6 @@ class CacheLevelValues:
     name: str
     #: Of each instance.
     capacity_bytes: int
-    #: Where the capacity is from.
     capacity_how: str
     #: Number of cores that share an instance.
     shared_by: int
@@ -110,13 +107,7 @@ class CacheLevelValues:
 
 
 def thread_counts(n_cores: int) -> list[int]:
-    """Return the numbers of threads for which bandwidth is measured.
-
-    Examples
-    --------
-    >>> thread_counts(14)
-    [1, 2, 3, 4, 6, 8, 12, 14]
-    """
+    """Return the numbers of threads for which bandwidth is measured: 1, 2, 3, 4, 6, 8, 12, ..."""
     step = {1, 2, 3, n_cores}
     power = 4
     while power <= n_cores:
@@ -147,8 +138,6 @@ def measure_streams(
 ) -> tuple[Stream, ...]:
     """Measure bandwidth per pair of domain and node.
 
-    Notes
-    -----
     Own nodes, and nodes without cores: every operation over the number of cores. Other pairs: read
     and triad by one core and by all.
     """
@@ -213,8 +202,6 @@ def measure_sweep(thread: int, effort: Effort) -> tuple[tuple[int, Measured], ..
 def levels_of_sweep(sweep: Sequence[tuple[int, Measured]]) -> list[int]:
     """Return capacities of caches as latencies show them: the last size before each step up.
 
-    Notes
-    -----
     What follows the last step is memory. A level begins where the latency no longer grows.
     """
     levels = []
@@ -300,8 +287,6 @@ def _with_effective_capacities(
 ) -> list[CacheLevelValues]:
     """Return the levels; those between the first and the outermost with their slices.
 
-    Notes
-    -----
     The first level mostly has sets for one page, the outermost one spreads lines over slices by a
     function of all bits of their addresses. In between, where a page is in memory decides which
     sets its lines go to, and that is chance once the system has given out and got back pages for a

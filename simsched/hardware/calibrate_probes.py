@@ -36,11 +36,9 @@ class Measured:
     #: How far the middle round is from the best one, as a share of the best (of times); the
     #: distance of the quartiles as a share of the middle where `is_median`.
     spread: float
-    #: Number of rounds.
     rounds: int
     #: What was measured.
     how: str
-    #: Whether the value is that of the middle round.
     is_median: bool = False
 
     @property

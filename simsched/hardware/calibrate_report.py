@@ -15,7 +15,6 @@ from simsched.hardware.calibration import Calibration
 class Row:
     """One measured value."""
 
-    #: What it is.
     name: str
     #: In seconds, bytes per second, or a ratio.
     value: float
@@ -23,9 +22,7 @@ class Row:
     unit: str
     #: See :class:`~simsched.hardware.calibrate_probes.Measured`.
     spread: float
-    #: Number of rounds.
     rounds: int
-    #: How it was measured.
     how: str
 
     @property
@@ -35,13 +32,7 @@ class Row:
 
 
 def time_text(seconds: float) -> str:
-    """Return a time with three digits, in nanoseconds or microseconds, whole picoseconds.
-
-    Examples
-    --------
-    >>> time_text(12.345e-9), time_text(0.5e-9), time_text(4.2e-6)
-    ('12.3 ns', '0.5 ns', '4.2 us')
-    """
+    """Return a time with three digits, in nanoseconds or microseconds, whole picoseconds."""
     if seconds >= 1e-6:
         return f"{seconds * 1e6:.3g} us" if seconds < 1e-3 else f"{seconds * 1e3:.6g} ms"
     return f"{round(float(f'{seconds * 1e9:.3g}'), 3):g} ns"
@@ -53,13 +44,7 @@ def rounded(bytes_per_s: float) -> float:
 
 
 def bandwidth_text(bytes_per_s: float) -> str:
-    """Return a bandwidth with four digits.
-
-    Examples
-    --------
-    >>> bandwidth_text(11.23456e9)
-    '11.23 GB/s'
-    """
+    """Return a bandwidth with four digits."""
     return format_bandwidth(rounded(bytes_per_s))
 
 

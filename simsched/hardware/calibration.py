@@ -38,7 +38,6 @@ class Calibration:
     checks: tuple[Check, ...] = ()
     #: When, in UTC.
     started: str = ""
-    #: How long it took.
     duration_s: float = 0.0
     #: Whether less was measured.
     is_quick: bool = False

@@ -30,7 +30,6 @@ _PROBE_ROUNDS = 24
 class Load:
     """What the cores of the host did in some time."""
 
-    #: The time.
     elapsed_s: float
     #: CPU time of everything but this process. The system counts in ticks of some milliseconds, so
     #: that a short time has to be added up with others, and may come out negative alone.
@@ -105,8 +104,6 @@ class Host:
     def probe(self) -> float:
         """Return how long a fixed computation takes, in seconds: the speed of a core.
 
-        Notes
-        -----
         Hashing 400 kB in the first-level cache: below a millisecond, and nothing but the clock rate
         of the core, and what interrupts it, changes that.
         """

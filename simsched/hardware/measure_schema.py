@@ -24,12 +24,13 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from simsched.files.errors import SimschedError, unknown_name
+from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.files.resources import data_dir
 from simsched.files.yaml_reader import Document, FieldError, Section, read_named, validate_document
 from simsched.hardware.mode import mode_of
-from simsched.hardware.program import make_program, program_names, program_parameters
+from simsched.hardware.program import make_program, programs
 from simsched.hardware.runtime import MAX_WORKERS
+from simsched.names.parameters import checked
 from simsched.names.specs import from_spec, gather
 from simsched.names.user_code import is_file_spec
 from simsched.names.yaml_fields import FileName, one_or_more, refuse_repeats
@@ -97,18 +98,16 @@ class ProgramEntry(Section):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        names = program_names()
-        if self.name not in names:
-            raise FieldError(("name",), unknown_name("program", self.name, names))
-        accepted = program_parameters(self.name)
+        known = programs()
+        if self.name not in known:
+            raise FieldError(("name",), unknown_name("program", self.name, known))
+        what = f"program {self.name}"
         for key, value in self.parameters.items():
-            if key not in accepted:
-                message = unknown_name(f"parameter of program {self.name}", key, accepted)
-                raise FieldError((key,), message)
             try:
-                accepted[key].check(value)
-            except ValueError as error:
-                raise FieldError((key,), str(error)) from error
+                checked(what, known[self.name].parameters, {key: value})
+            except ConfigurationError as error:
+                text = str(error).removeprefix(f"{what}: {key}: ")  # the field has the key
+                raise FieldError((key,), text) from error
         return self
 
 
@@ -169,16 +168,7 @@ class Matrix(Section):
 def read_matrix(document: Document) -> Matrix:
     """Return what a document says to measure.
 
-    Parameters
-    ----------
-    document : Document
-        Content of a file.
-
-    Raises
-    ------
-    ConfigurationError
-        Something in it is not accepted. Every program is built once, so that parameters which do
-        not fit together are found too.
+    Every program is built once, so that parameters which do not fit together are found too.
     """
     matrix = validate_document(document, Matrix)
     for position, entry in enumerate(matrix.programs):
@@ -190,17 +180,6 @@ def read_matrix(document: Document) -> Matrix:
 
 
 def load_matrix(name_or_path: str | Path) -> Matrix:
-    """Return what a file, or a shipped one, says to measure.
-
-    Parameters
-    ----------
-    name_or_path : str or Path
-        A YAML file, or the name of a shipped measurement.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such file, or it is wrong.
-    """
+    """Return what a file, or a shipped one, says to measure."""
     folder = data_dir("experiments") / "hardware"
     return read_matrix(read_named("measurement", name_or_path, folder))

@@ -18,7 +18,7 @@ from simsched.files.atomic import write_text
 from simsched.files.bounded import member, parse_json, read_text
 from simsched.files.errors import ConfigurationError
 from simsched.files.yaml_reader import Section, validate
-from simsched.hardware.program import program_names, program_parameters
+from simsched.hardware.program import programs
 from simsched.trace.recording import Recording, read_recording
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ class Measurement:
         Two runs of the same have the same text, whether or not a default was written out.
         """
         defaults: dict[str, object] = {}
-        if self.program in program_names():
-            accepted = program_parameters(self.program)
+        if self.program in programs():
+            accepted = programs()[self.program].parameters
             defaults = {name: parameter.default for name, parameter in accepted.items()}
         differing = {
             key: value

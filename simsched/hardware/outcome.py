@@ -17,7 +17,6 @@ Int32Array = NDArray[np.int32]
 class PreparedGraph:
     """A graph with what the runtime needs besides."""
 
-    #: The graph.
     graph: TaskGraph
     #: Class of each task as the program in C numbers it; shape (n_tasks,).
     function: Int32Array
@@ -31,17 +30,12 @@ class PreparedGraph:
 class Job:
     """A run, checked and with all names resolved; see native/runtime.h."""
 
-    #: Name of the program.
     program: str
-    #: Its data.
     arrays: tuple[NDArray[Any], ...]
-    #: Numbers for all tasks.
     params: NDArray[np.int64]
     constants: NDArray[np.float64]
-    #: Initialisation, if there is one, and iteration.
     init: PreparedGraph | None
     graph: PreparedGraph
-    #: How often `graph` runs.
     iterations: int
     #: Core of each worker; shape (n_workers,).
     cpu: Int32Array
@@ -68,7 +62,6 @@ class WorkerOutcome:
 
     #: See native/records.h; shape (n_records,).
     records: NDArray[np.void]
-    #: Records that did not fit.
     lost_records: int
     #: Tasks ended, successful steals, probes of empty deques, steals that another worker won, and
     #: ticks between finding nothing and finding a task.
@@ -94,9 +87,7 @@ class Outcome:
 
     #: Begin and end of each iteration, the initialisation included; shape (n_iterations, 2).
     iteration_ticks: NDArray[np.int64]
-    #: Length of a tick.
     ps_per_tick: float
     #: Whether ticks are those of the processor's counter, or of CLOCK_MONOTONIC.
     is_tsc: bool
-    #: One per worker.
     workers: tuple[WorkerOutcome, ...]

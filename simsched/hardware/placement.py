@@ -61,8 +61,6 @@ def place_blocks(
 def blocks_on_nodes(program: Program, nodes: Sequence[int], binding: Any) -> dict[str, int]:
     """Return how many blocks begin on each node, "untouched" for those that nobody has touched.
 
-    Notes
-    -----
     Nothing on hosts with one node, and where the system does not tell.
     """
     if len(nodes) < 2:

@@ -16,10 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError
-from simsched.names.docstrings import parameter_texts
 from simsched.names.registry import Entry, Registry
 from simsched.workload.graph import Workload
-from simsched.workload.registry import Parameter, parameters_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,16 +59,18 @@ _programs: Registry[ProgramBuilder] = Registry("program", "simsched.hardware.pro
 
 
 def program(name: str, *, small: Mapping[str, Any]) -> Callable[[Callable[..., Program]], Any]:
-    """Register a function that builds a program.
-
-    `small` has arguments for a run of some milliseconds.
-    """
+    """Register a function that builds a program; `small` are arguments for some milliseconds."""
 
     def register(build: Callable[..., Program]) -> Callable[..., Program]:
         _programs.add(ProgramBuilder(name, build, small))
         return build
 
     return register
+
+
+def programs() -> dict[str, ProgramBuilder]:
+    """Return all programs by name, in alphabetical order."""
+    return _programs.all()
 
 
 def program_names() -> list[str]:
@@ -85,16 +85,6 @@ def make_program(name: str, params: Mapping[str, Any]) -> Program:
         return build(**params)
     except TypeError as error:
         raise ConfigurationError(f"program {name}: {error}") from error
-
-
-def program_parameters(name: str) -> dict[str, Parameter]:
-    """Return the parameters of a program, each with its default and what it accepts."""
-    return parameters_of(_programs.find(name).function)
-
-
-def program_texts(name: str) -> dict[str, str]:
-    """Return what is said about the parameters of a program."""
-    return parameter_texts(_programs.find(name).function)
 
 
 def small_params(name: str) -> Mapping[str, Any]:

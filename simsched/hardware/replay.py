@@ -102,7 +102,6 @@ class Replay:
         return table
 
     def _lines(self) -> list[tuple[str, str, str, str]]:
-        """Return the rows of the table."""
         measured, simulated = self.measured_busy_s, self.simulated_busy_s
         makespans = self.measured_makespan_s, self.simulated_makespan_s
         lines = [_compared("makespan [s]", *makespans)]
@@ -246,7 +245,6 @@ def _simulated(
     seed: int,
     backend: str,
 ) -> tuple[Run, Timeline]:
-    """Return one run with its timeline."""
     try:
         run = simulate(
             machine,
@@ -277,7 +275,6 @@ def _compare(
     used: tuple[str, ...],
     own: bool,
 ) -> Replay:
-    """Return measured and simulated figures."""
     placed = measured.placed
     n_tasks = len(placed)
     makespans = [_makespan_s(timeline, placed) for _, timeline in found]
@@ -321,7 +318,6 @@ def _makespan_s(timeline: Timeline, placed: NDArray[np.bool_]) -> float:
 
 
 def _seconds(times_ps: NDArray[np.int64]) -> FloatArray:
-    """Return times in seconds."""
     return np.asarray(times_ps, dtype=np.float64) * PS
 
 

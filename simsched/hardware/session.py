@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 #: Measured runs, or the directory where they are.
 Measured = MeasurementSet | str | Path
-#: What a machine file ends in.
 SUFFIXES = (".yaml", ".yml")
 #: Measured values that are only steps on the way to others.
 DERIVED_FROM = ("latency in ", "step ")
@@ -237,10 +236,7 @@ def check_machine_file(path: Path, where: str) -> None:
 
 
 def kernels_on(found: Calibration, runs: Sequence[CalibrationRun]) -> list[Kernel]:
-    """Return the compute times of programs on a calibrated host.
-
-    No runs give no kernels.
-    """
+    """Return the compute times of programs on a calibrated host."""
     if not runs:
         return []
     with tempfile.TemporaryDirectory() as folder:

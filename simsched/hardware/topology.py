@@ -49,8 +49,6 @@ class Topology:
     def distance(self, thread: int, other: int) -> int:
         """Return the distance class of two threads as :meth:`Machine.thread_distance` has them.
 
-        Notes
-        -----
         0 is the same core, 1 the same node, and then one class for each distance between nodes.
         """
         one, two = self.sites[thread], self.sites[other]
@@ -163,7 +161,6 @@ def _site(folder: Path, thread: int, node: int) -> Site:
 
 
 def _node_distances(folder: Path) -> dict[tuple[int, int], int]:
-    """Return the distances between all nodes."""
     nodes = sorted(_number(node, "node") for node in _numbered(folder, "node"))
     return {
         (a, b): int(distance)

@@ -54,7 +54,6 @@ class Figures:
 class Case:
     """Measured and simulated figures of one program, policy and number of workers."""
 
-    #: Which runs these are.
     label: str
     policy: str
     workers: int
@@ -62,7 +61,6 @@ class Case:
     tasks: int
     #: Measured and simulated runs; all figures are medians over them.
     repetitions: int
-    #: Makespans.
     measured_s: float
     simulated_s: float
     #: Largest minus smallest measured makespan, divided by the median.
@@ -75,7 +73,6 @@ class Case:
     class_distribution_error: dict[str, float]
     #: Mean distance of the workers' busy shares, busiest with busiest; 0.01 is a percentage point.
     busy_share_error: float
-    #: Successful steals.
     measured_steals: float
     simulated_steals: float
 
@@ -89,7 +86,6 @@ class Case:
 class Validation:
     """All cases of a set of measurements on a machine."""
 
-    #: What was compared.
     machine: str
     measurements: str
     #: One per program, policy and number of workers.
@@ -194,10 +190,7 @@ def rank_correlation(cases: Sequence[Case]) -> float | None:
 
 
 def validate_measurements(measured: MeasurementSet, machine: Machine) -> Validation:
-    """Simulate every measured run and compare.
-
-    Runs that the machine was calibrated on are refused.
-    """
+    """Simulate every measured run and compare; refuse those that the machine was calibrated on."""
     if not measured.runs:
         raise ConfigurationError(f"{measured.directory}: found no runs, accepted: at least one")
     calibrated_on = machine.sources.get("sources.kernels", "")
@@ -219,7 +212,6 @@ def refuse_shared_runs(runs: Sequence[Measurement], machine: str, calibrated_on:
 
 
 def _compare(measured: MeasurementSet, runs: list[Measurement], machine: Machine) -> Case:
-    """Return the case of one cell."""
     first = runs[0]
     if first.workers > machine.n_threads:
         raise ConfigurationError(

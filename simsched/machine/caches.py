@@ -13,28 +13,18 @@ from simsched.files.errors import ModelError
 
 @dataclass(frozen=True)
 class MemorySideCache:
-    """Direct-mapped cache in front of one memory node (KNL cache mode).
-
-    Parameters
-    ----------
-    capacity_bytes : int
-        Size of the cache.
-    granule_bytes : int
-        Size of the pieces of memory that are mapped; a multiple of the line size chosen for speed.
-    bandwidth_bytes_per_s : float
-        Bandwidth shared by hits and by the fills that misses cause.
-    hit_latency_ps, miss_latency_ps : int
-        Latency of an access that hits, and of one that goes on to the node behind.
-    mapping : str
-        ``"random"``: granules have random physical addresses (seeded); ``"contiguous"``:
-        consecutive ones.
-    """
+    """Direct-mapped cache in front of one memory node (KNL cache mode)."""
 
     capacity_bytes: int
+    #: Size of the pieces of memory that are mapped; a multiple of the line size chosen for speed.
     granule_bytes: int
+    #: Shared by hits and by the fills that misses cause.
     bandwidth_bytes_per_s: float
     hit_latency_ps: int
+    #: Of an access that goes on to the node behind.
     miss_latency_ps: int
+    #: ``"random"``: granules have random physical addresses (seeded); ``"contiguous"``: consecutive
+    #: ones.
     mapping: str = "random"
 
 
@@ -50,58 +40,39 @@ class CacheInstance:
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """One level of processor caches.
-
-    Parameters
-    ----------
-    name : str
-        ``"L1"``, ``"L2"``, ...
-    capacity_bytes : int
-        Capacity of each instance; policies that cut work to fit a cache go by it.
-    bandwidth_bytes_per_s : float
-        Rate at which one core reads hits.
-    latency_ps : int
-        Latency of a hit, charged once per access.
-    core_instance : ndarray of int32, shape (n_cores,)
-        The instance that each core uses.
-    transfer_bandwidth_bytes_per_s : float
-        Rate at which one core gets blocks that another instance has written; 0 when they come from
-        the next level like others.
-    transfer_latency_ps : int
-        Latency of such a transfer, charged once per access.
-    displacement_bandwidth_bytes_per_s : float
-        Rate at which such blocks displace others, in addition; 0 when that takes no time.
-    upgrade_bandwidth_bytes_per_s : float
-        Rate at which other instances give up what a core that has it, too, is to write; 0 when that
-        takes no time.
-    overlap : float
-        Share of the time of hits that goes on beside computing; the core waits for the rest.
-    effective_capacities_bytes : tuple of int
-        The instance behaves as if equal slices of its sets, between which every block is divided,
-        were parts of caches of these capacities, in each of which the least recently used blocks
-        leave. Empty: all of it has its capacity.
-    counted_per_line : float
-        How often counters of the processor count a line that misses the level.
-    filled_by : str
-        ``"misses"``: the level takes in what is asked for. ``"evictions"``: a victim cache, which
-        takes in what the level before drops and gives up what goes back there.
-    differing : dict of int to CacheInstance
-        Instances of other capacity, bandwidth or latency, such as those of small cores.
-    """
+    """One level of processor caches."""
 
     name: str
+    #: Of each instance; policies that cut work to fit a cache go by it.
     capacity_bytes: int
+    #: Rate at which one core reads hits.
     bandwidth_bytes_per_s: float
+    #: Of a hit, charged once per access.
     latency_ps: int
+    #: The instance that each core uses, shape (n_cores,).
     core_instance: NDArray[np.int32]
+    #: Rate at which one core gets blocks that another instance has written; 0 when they come from
+    #: the next level like others.
     transfer_bandwidth_bytes_per_s: float = 0.0
+    #: Of such a transfer, charged once per access.
     transfer_latency_ps: int = 0
+    #: Rate at which other instances give up what a core that has it, too, is to write; 0 when that
+    #: takes no time.
     upgrade_bandwidth_bytes_per_s: float = 0.0
+    #: Share of the time of hits that goes on beside computing; the core waits for the rest.
     overlap: float = 1.0
+    #: The instance behaves as if equal slices of its sets, between which every block is divided,
+    #: were parts of caches of these capacities, in each of which the least recently used blocks
+    #: leave. Empty: all of it has its capacity.
     effective_capacities_bytes: tuple[int, ...] = ()
+    #: How often counters of the processor count a line that misses the level.
     counted_per_line: float = 1.0
+    #: ``"misses"``: the level takes in what is asked for. ``"evictions"``: a victim cache, which
+    #: takes in what the level before drops and gives up what goes back there.
     filled_by: str = "misses"
+    #: Rate at which transferred blocks displace others, in addition; 0 when that takes no time.
     displacement_bandwidth_bytes_per_s: float = 0.0
+    #: Instances of other capacity, bandwidth or latency, such as those of small cores.
     differing: Mapping[int, CacheInstance] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

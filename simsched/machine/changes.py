@@ -16,23 +16,8 @@ SOURCE_KEY = "experiment"  #: of changed values
 def changed(document: Document, file: MachineFile, changes: Mapping[str, Any]) -> Document:
     """Return the content of a machine file with other values.
 
-    Parameters
-    ----------
-    document : Document
-        The file, laid over those that it extends.
-    file : MachineFile
-        The same, checked.
-    changes : mapping of str to object
-        New values, without sources, by their keys and positions from the top, joined by dots:
-        ``paths.remote_dram.node_weight``, ``sockets.0.count``.
+    `changes` has new values, without sources, by keys and positions from the top.
 
-    Raises
-    ------
-    ConfigurationError
-        The file states no such value.
-
-    Examples
-    --------
     >>> from simsched.machine import load_machine
     >>> load_machine("knl_snc4_flat", {"memory.hbm.capacity": "8 GiB"}).nodes[4].capacity_bytes
     8589934592

@@ -103,7 +103,6 @@ def check_machine(name_or_path: str | Path) -> list[str]:
 
 
 def _find(name_or_path: str | Path) -> Path:
-    """Return the file of a machine."""
     path = Path(name_or_path)
     if isinstance(name_or_path, Path) or path.suffix in {".yaml", ".yml"}:
         return path

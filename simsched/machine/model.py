@@ -26,15 +26,7 @@ IntArray = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class KernelTime:
-    """Compute time of an operation, by the size of all data of the program.
-
-    Parameters
-    ----------
-    data_bytes : tuple of int
-        Sizes, ascending.
-    seconds : tuple of float
-        Time at each size.
-    """
+    """Compute time of an operation, by the size of all data of the program (ascending)."""
 
     data_bytes: tuple[int, ...]
     seconds: tuple[float, ...]
@@ -42,8 +34,6 @@ class KernelTime:
     def at(self, data_bytes: int) -> float:
         """Return the time for data of a size: linear over its logarithm, constant beyond the ends.
 
-        Examples
-        --------
         >>> KernelTime((1024, 4096), (1.0, 3.0)).at(2048)
         2.0
         """
@@ -53,13 +43,7 @@ class KernelTime:
 
 @dataclass(frozen=True)
 class CodeletTime:
-    """Measured duration of a task.
-
-    Parameters
-    ----------
-    mean_s, deviation_s : float
-        Mean and standard deviation, seconds.
-    """
+    """Measured duration of a task."""
 
     mean_s: float
     deviation_s: float = 0.0
@@ -67,62 +51,37 @@ class CodeletTime:
 
 @dataclass(frozen=True)
 class CoreGroup:
-    """Cores of one kind.
-
-    Parameters
-    ----------
-    name : str
-        Unique in the machine.
-    kind : str
-        Processor kind that task costs refer to, ``"cpu"`` for ordinary cores.
-    ops_per_s : float
-        Operations per second of one core with one busy hardware thread (clock times instructions
-        per cycle).
-    smt_throughput : tuple of float
-        Throughput of the core, relative to one busy thread, with 1, 2, ... busy threads; its length
-        is the number of hardware threads of a core. Non-decreasing, starts with 1.
-    """
+    """Cores of one kind."""
 
     name: str
+    #: Processor kind that task costs refer to, ``"cpu"`` for ordinary cores.
     kind: str
+    #: Of one core with one busy hardware thread: clock times operations per cycle.
     ops_per_s: float
+    #: Throughput of the core, relative to one busy thread, with 1, 2, ... busy threads; its length
+    #: is the number of hardware threads of a core. Non-decreasing, starts with 1.
     smt_throughput: tuple[float, ...] = (1.0,)
 
 
 @dataclass(frozen=True)
 class MemoryNode:
-    """A memory node with its controller.
-
-    Parameters
-    ----------
-    name : str
-        Unique in the machine.
-    kind : str
-        ``"DRAM"``, ``"HBM"``, ``"NVM"`` or ``"GPU"``.
-    capacity_bytes : int
-        Bytes that blocks may occupy.
-    bandwidth_bytes_per_s : float
-        Sustained bandwidth of the controller.
-    peak_bandwidth_bytes_per_s : float
-        Data-sheet bandwidth; policies that read data sheets see this one.
-    domain : int or None
-        NUMA domain the node belongs to; None when it is equally far from all.
-    bandwidth_curve : tuple of float
-        Optional sustained bandwidth (bytes/s) with 1, 2, ... concurrent flows; the last value holds
-        beyond the end.
-    page_bytes : int
-        Page size, for migration and hotness sampling.
-    memory_side_cache : MemorySideCache or None
-        Cache in front of this node.
-    """
+    """A memory node with its controller."""
 
     name: str
+    #: ``"DRAM"``, ``"HBM"``, ``"NVM"`` or ``"GPU"``.
     kind: str
+    #: What blocks may occupy.
     capacity_bytes: int
+    #: What the controller sustains.
     bandwidth_bytes_per_s: float
+    #: Of the data sheet; policies that read data sheets see this one.
     peak_bandwidth_bytes_per_s: float
+    #: None when the node is equally far from all.
     domain: int | None = None
+    #: Sustained bandwidth (bytes/s) with 1, 2, ... concurrent flows; the last value holds beyond
+    #: the end.
     bandwidth_curve: tuple[float, ...] = ()
+    #: For migration and hotness sampling.
     page_bytes: int = 4096
     memory_side_cache: MemorySideCache | None = None
 
@@ -137,34 +96,21 @@ class Link:
 
 @dataclass(frozen=True)
 class Path:
-    """How the cores of one domain reach one memory node.
+    """How the cores of one domain reach one memory node."""
 
-    Parameters
-    ----------
-    latency_ps : int
-        Latency of the first byte; charged once per memory flow.
-    core_cap_bytes_per_s : tuple of float
-        Most that one core can draw with 1, 2, ... busy hardware threads; the last value holds
-        beyond the end.
-    links : tuple of int
-        Links crossed by data, as often as they occur.
-    node_weight : float
-        Load on the controller per byte moved; 1 for local bytes, more when a remote byte costs
-        more.
-    write_latency_ps : int, optional
-        Latency of the first written byte; that of read bytes by default.
-    write_core_cap_bytes_per_s : tuple of float, optional
-        Most that one core can write, as `core_cap_bytes_per_s`, which holds by default.
-    message_loads : tuple of (int, float)
-        Links crossed by messages of cache coherence, with their bytes per byte of data.
-    """
-
+    #: Of the first byte; charged once per memory flow.
     latency_ps: int
+    #: Most that one core can draw with 1, 2, ... busy hardware threads; the last value holds beyond
+    #: the end.
     core_cap_bytes_per_s: tuple[float, ...]
+    #: Links crossed by data, as often as they occur.
     links: tuple[int, ...] = ()
+    #: Load on the controller per byte moved; 1 for local bytes, more when a remote byte costs more.
     node_weight: float = 1.0
+    #: None, here and in the next: as for what is read.
     write_latency_ps: int | None = None
     write_core_cap_bytes_per_s: tuple[float, ...] | None = None
+    #: Links crossed by messages of cache coherence, with their bytes per byte of data.
     message_loads: tuple[tuple[int, float], ...] = ()
 
     @property
@@ -224,21 +170,12 @@ def cost_name(field_name: str) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """Cores that become slower or faster again while a program runs, or fail.
-
-    Parameters
-    ----------
-    at_ps : int
-        When, from the start of the run.
-    cores : tuple of int
-        The cores.
-    speed : float
-        What is left of their described speed from then on, 0 to 1: less than 1 under other load, 0
-        if they fail for good.
-    """
+    """Cores that become slower or faster again while a program runs, or fail."""
 
     at_ps: int
     cores: tuple[int, ...]
+    #: What is left of their described speed from then on, 0 to 1: less than 1 under other load, 0
+    #: if they fail for good.
     speed: float
 
 

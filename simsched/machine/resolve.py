@@ -10,7 +10,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from simsched.files.errors import unknown_name
 from simsched.files.limits import DOMAINS, WORKERS
 from simsched.files.yaml_reader import FieldError, key_path
 from simsched.machine import schema
@@ -54,20 +53,7 @@ class _Layout:
 
 
 def resolve(file: schema.MachineFile, name: str) -> Machine:
-    """Return the machine that a file describes.
-
-    Parameters
-    ----------
-    file : MachineFile
-        The validated file.
-    name : str
-        Name of the machine.
-
-    Raises
-    ------
-    FieldError
-        When values do not fit together; it names the place in the file.
-    """
+    """Return the machine that a file describes; a :class:`FieldError` names what does not fit."""
     _check_amounts(file)
     layout = _lay_out(file)
     n_domains = len(layout.domain_socket)
@@ -347,8 +333,6 @@ def _path(
 def path_source_key(domain: int, node: str, value: str) -> str:
     """Return the key in :attr:`Machine.sources` of a value of one path.
 
-    Examples
-    --------
     >>> path_source_key(0, "dram1", "latency")
     'path.0.dram1.latency'
     """
@@ -367,17 +351,11 @@ def _check_rules(
     names = {node.kind for node in nodes} | {node.name for node in nodes} | set(entries)
     for key, rule in file.paths.items():
         for position, name in enumerate(rule.to or []):
-            if name not in names:
-                raise FieldError(
-                    ("paths", key, "to", position), unknown_name("memory", name, names)
-                )
+            schema.check_known(("paths", key, "to", position), "memory", name, names)
         check_domains(rule.domains or [], len(hops), ("paths", key, "domains"))
         for position, name in enumerate(rule.links.value if rule.links else []):
-            if name not in wires.listed:
-                what = "link crossed_by listed"
-                raise FieldError(
-                    ("paths", key, "links", 0, position), unknown_name(what, name, wires.listed)
-                )
+            loc = ("paths", key, "links", 0, position)
+            schema.check_known(loc, "link crossed_by listed", name, wires.listed)
         if not any(
             _selects(rule, domain, entry, node, hops, layout.domain_socket)
             for domain in range(len(hops))
@@ -413,7 +391,6 @@ def _selects(
 def _os_distance(
     distances: dict[tuple[int, int], int], n_domains: int, n_nodes: int
 ) -> IntArray | None:
-    """Return the given operating-system distances as a matrix."""
     if not distances:
         return None
     rows = [[distances[domain, node] for node in range(n_nodes)] for domain in range(n_domains)]

@@ -51,53 +51,17 @@ def make_machine(
     Nodes 0 to `domains` - 1 are DRAM, one per domain; the next `domains` nodes are HBM. Different
     domains are one hop apart. First touch tries DRAM before HBM and near before far.
 
-    Parameters
-    ----------
-    name : str
-        Name of the machine.
-    domains, cores_per_domain : int
-        NUMA domains, and cores in each.
-    domains_per_socket : int
-        Domains that share a socket.
-    smt_throughput : tuple of float
-        Throughput of a core with 1, 2, ... busy hardware threads; its length is the number of
-        threads per core.
-    ops_per_s : float
-        Operations per second of a core.
-    dram_bandwidth_bytes_per_s, hbm_bandwidth_bytes_per_s : float
-        Bandwidth of each node, peak and sustained.
-    dram_capacity_bytes, hbm_capacity_bytes : int
-        Capacity of each node.
-    hbm_per_domain : bool
-        Whether every domain has an HBM node.
-    core_cap_bytes_per_s : float or tuple of float, optional
-        Most that one core can draw (with 1, 2, ... busy threads); unbounded by default.
-    remote_weight : float
-        Load of a remote byte on the memory controller.
-    link_bandwidth_bytes_per_s : float, optional
-        When given, one crossbar of this bandwidth is crossed by every remote path.
-    local_latency_ps, remote_latency_ps : int
-        Latency of the first byte.
-    caches : sequence of tuple
-        Cache levels from the core outwards, each (name, capacity_bytes, bandwidth_bytes_per_s,
-        latency_ps, cores_per_instance); consecutive cores share an instance. There may follow,
-        the first two above 0 at one level only: transfer_bandwidth_bytes_per_s,
-        transfer_latency_ps, upgrade_bandwidth_bytes_per_s, overlap,
-        effective_capacities_bytes, counted_per_line, filled_by,
-        displacement_bandwidth_bytes_per_s, differing.
-    memory_side_cache : MemorySideCache, optional
-        Cache in front of every DRAM node.
-    page_bytes : int
-        Page size of every node.
-    costs : RuntimeCosts, optional
-        Runtime costs; all zero by default.
+    Bandwidths are peak and sustained, sizes those of each node. `smt_throughput` and
+    `core_cap_bytes_per_s` are by 1, 2, ... busy hardware threads of a core, the latter without
+    bound by default. `remote_weight` is the load of a remote byte on the controller. A link of
+    `link_bandwidth_bytes_per_s` is crossed by every remote path. The memory-side cache is in front
+    of every DRAM node.
 
-    Returns
-    -------
-    Machine
+    Cache levels, from the core outwards, are (name, capacity_bytes, bandwidth_bytes_per_s,
+    latency_ps, cores_per_instance); consecutive cores share an instance. What may
+    follow are the fields of :class:`CacheLevel` from transfer_bandwidth_bytes_per_s on; transfers
+    are at one level only.
 
-    Examples
-    --------
     >>> machine = make_machine(domains=4, smt_throughput=(1.0, 1.2), hbm_per_domain=True)
     >>> machine.n_cores, machine.n_threads, len(machine.nodes)
     (8, 16, 8)

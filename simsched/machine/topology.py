@@ -14,18 +14,11 @@ FIRST_TOUCH_KINDS = ("DRAM", "HBM", "NVM", "GPU")
 
 
 def number_threads(ways: Sequence[int]) -> IntArray:
-    """Return the core of every hardware thread.
+    """Return the core of every hardware thread, given how many each core has.
 
     The first thread of every core comes before the second thread of any core; inside a rank, by
     core.
 
-    Parameters
-    ----------
-    ways : sequence of int
-        Hardware threads of each core.
-
-    Examples
-    --------
     >>> number_threads([2, 1]).tolist()
     [0, 1, 0]
     """
@@ -34,21 +27,10 @@ def number_threads(ways: Sequence[int]) -> IntArray:
 
 
 def default_touch_order(nodes: Sequence[MemoryNode], domain_hops: IntArray) -> IntArray:
-    """Return the order in which first touch tries the nodes, from every domain.
+    """Return the order in which first touch tries the nodes, shape (n_domains, n_nodes).
 
     By kind (DRAM, HBM, NVM, GPU), then by hops, then by node number; a node of no domain counts as
     0 hops away.
-
-    Parameters
-    ----------
-    nodes : sequence of MemoryNode
-        Memory nodes of the machine.
-    domain_hops : ndarray of int32, shape (n_domains, n_domains)
-        Hops between domains.
-
-    Returns
-    -------
-    ndarray of int32, shape (n_domains, n_nodes)
     """
 
     def key(domain: int, node: int) -> tuple[int, int, int]:

@@ -18,33 +18,20 @@ Route = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Wires:
-    """Links, the ones that data crosses between two domains, and those that many paths cross.
-
-    Parameters
-    ----------
-    links : tuple of Link
-        All links.
-    routes : dict of (int, int) to tuple of int
-        Links from one domain to another.
-    crossed_by_all, crossed_by_remote : tuple of int
-        Links that all paths cross, or those to other domains' nodes.
-    listed : dict of str to int
-        Links that rules of paths list.
-    out_of, into : dict of int to tuple of int
-        Links that lead out of a socket and into it.
-    snooping : dict of int to Snooping
-        Links that carry messages of coherence, with their sizes.
-    n_domains : int
-        Domains.
-    """
+    """Links, the ones that data crosses between two domains, and those that many paths cross."""
 
     links: tuple[Link, ...]
+    #: Links from one domain to another.
     routes: dict[tuple[int, int], Route]
     crossed_by_all: Route
+    #: By paths to other domains' nodes.
     crossed_by_remote: Route
+    #: Links that rules of paths list.
     listed: dict[str, int]
+    #: Links that lead out of a socket and into it.
     out_of: dict[int, Route]
     into: dict[int, Route]
+    #: Links that carry messages of coherence, with their sizes.
     snooping: dict[int, Snooping]
     n_domains: int
 
@@ -57,17 +44,8 @@ class Wires:
     def message_loads(self, domain: int, home: int) -> tuple[tuple[int, float], ...]:
         """Return what messages load links with while a domain reads memory of another or its own.
 
-        Parameters
-        ----------
-        domain : int
-            The domain that reads.
-        home : int
-            The domain of the memory.
-
-        Returns
-        -------
-        tuple of (int, float)
-            Links and bytes of messages on them per byte that is read, as :class:`Snooping` has it.
+        These are links and bytes of messages on them per byte that is read, as :class:`Snooping`
+        has it.
         """
         if not self._snoop(home, domain):
             return ()

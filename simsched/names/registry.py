@@ -1,26 +1,37 @@
-"""What registries of file formats, and of other things that are one module each, have in common."""
+"""Named things: what registers under a name, where it is looked for, and whose the name is.
+
+A registry finds what the modules of its package register (every module is looked at; there is no
+list to extend) and what installed packages offer in its entry-point group. What a user's Python
+file registers belongs to the file, see :mod:`simsched.names.user_code`.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 import pkgutil
-import traceback
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cache
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from threading import get_ident
+from types import ModuleType
+from typing import Any, Generic, Self, TypeVar
 
-from simsched.files.errors import ConfigurationError, ExtensionError, SimschedError, unknown_name
+from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.names.imports import user_imports
+from simsched.names.loading import home_of, imports_watched, is_of_user_file, module_named
+from simsched.names.parameters import Parameter, parameters_of
+from simsched.names.user_code import load_user_file, name_in_file
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class Entry(Generic[Function]):
-    """A function that is registered under a name.
+    """A function or class that is registered under a name.
 
     Parameters
     ----------
@@ -28,74 +39,38 @@ class Entry(Generic[Function]):
         What users call it.
     function : callable
         What it does; the first line of its docstring is its summary.
+    home : module
+        The module that registers it; by default the one that does so now.
     """
 
     name: str
     function: Function
+    home: ModuleType = field(default=ModuleType(""), kw_only=True, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.home.__name__:
+            object.__setattr__(self, "home", home_of(self.function))
 
     @property
     def summary(self) -> str:
         """First line of the function's docstring."""
         return summary_of(self.function)
 
-
-@dataclass(frozen=True)
-class Format(Entry[Function]):
-    """A file format, by the function that reads or writes it.
-
-    Parameters
-    ----------
-    name : str
-        What users call it.
-    function : callable
-        Reads or writes it; its keyword-only parameters are the options of the format.
-    suffixes : tuple of str
-        Endings of file names in lower case, dots included; several formats may share one.
-    recognises : callable, optional
-        Says from what the registry's reader looks at whether it may have this format.
-    """
-
-    suffixes: tuple[str, ...] = ()
-    recognises: Callable[[Any], bool] | None = None
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """What can be set, by name."""
+        return parameters_of(self.function)
 
     @property
-    def options(self) -> tuple[str, ...]:
-        """Names of the options that the format accepts."""
-        parameters = inspect.signature(self.function).parameters.values()
-        return tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    def place(self) -> str:
+        """Where it is defined, for messages."""
+        return place_of(self.function)
 
-    def check_options(self, options: Iterable[str]) -> None:
-        """Check the options that somebody gives.
-
-        Raises
-        ------
-        ConfigurationError
-            The format does not accept one of them.
-        """
-        for option in options:
-            if option not in self.options:
-                what = f"option of format {self.name}"
-                raise ConfigurationError(unknown_name(what, option, self.options))
-
-    def has_suffix(self, path: Path) -> bool:
-        """Return whether a file is called like one of this format."""
-        return path.name.lower().endswith(self.suffixes)
-
-    def fits(self, path: Path, seen: object) -> bool:
-        """Return whether what was seen of a file may have this format.
-
-        Raises
-        ------
-        ExtensionError
-            What recognises the format has raised another exception than simsched's own.
-        """
-        if self.recognises is None:
-            return False
-        with blamed(f"{path}: importer {self.name}", self.recognises):
-            return self.recognises(seen)
+    def replaces(self, known: Self) -> bool:
+        """Return whether it is what has its name already, from a module that runs again."""
+        return self.place == known.place
 
 
-AnyFormat = TypeVar("AnyFormat", bound=Format[Any])
 AnyEntry = TypeVar("AnyEntry", bound=Entry[Any])
 
 
@@ -105,35 +80,58 @@ class Registry(Generic[AnyEntry]):
     Parameters
     ----------
     what : str
-        What registers them, for messages to developers.
+        What is registered, for messages.
     package : str, optional
-        Its modules register the entries; they are imported when somebody asks for one.
+        Its modules, also those of packages in it, register entries; they are imported when somebody
+        asks for one. Those whose names begin with an underscore register none.
     noun : str, optional
         What users call an entry; as `what` by default.
+    group : str, optional
+        Entry-point group of installed packages that offer entries.
+    offered : callable, optional
+        Registers what an entry point leads to, if its module does not; takes name and object.
+    error : type
+        What is raised for a name that is taken.
     """
 
-    def __init__(self, what: str, package: str | None = None, noun: str | None = None) -> None:
+    def __init__(
+        self,
+        what: str,
+        package: str = "",
+        *,
+        noun: str = "",
+        group: str = "",
+        offered: Callable[[str, Any], None] | None = None,
+        error: type[Exception] = ValueError,
+    ) -> None:
         self._what, self._package, self._noun = what, package, noun or what
+        self._group, self._offered, self._error = group, offered, error
         self._entries: dict[str, AnyEntry] = {}
+        self._own = f"__simsched_{what}_names__"  # where modules of users' files have theirs
+        self._is_complete = not (package or group)
+        self._completing: set[int] = set()  # threads that import what registers entries
 
     def add(self, entry: AnyEntry) -> None:
         """Register an entry; the same one comes again when its module is executed again.
 
         Raises
         ------
+        Exception
+            Another one has the name; the message says where both are.
         ValueError
-            Another function has the name; the message says where both are.
+            A parameter has a type that cannot be checked, or no default.
         """
-        known = self._entries.get(entry.name)
-        check_name(
-            f"{self._what} {entry.name!r}", known.function if known else None, entry.function
-        )
-        self._entries[entry.name] = entry
+        _ = entry.parameters  # is what raises
+        names = self._names_of(entry.home)
+        known = names.get(entry.name)
+        if known is not None and not entry.replaces(known):
+            places = f"by {known.place} and by {entry.place}"
+            raise self._error(f"{self._what} {entry.name!r}: registered twice, {places}")
+        names[entry.name] = entry
 
     def all(self) -> dict[str, AnyEntry]:
-        """Return every entry by name, in alphabetical order."""
-        if self._package is not None:
-            import_modules(self._package)
+        """Return every entry that is known everywhere by name, in alphabetical order."""
+        self._complete()
         return dict(sorted(self._entries.items()))
 
     def find(self, name: str) -> AnyEntry:
@@ -144,144 +142,122 @@ class Registry(Generic[AnyEntry]):
         ConfigurationError
             Unknown, the message lists the accepted names and the nearest.
         """
-        known = self.all()
-        if name not in known:
-            raise ConfigurationError(unknown_name(self._noun, name, known))
-        return known[name]
+        self._complete()
+        return self._found(name, self._entries)
+
+    def find_for(self, code: str, name: str) -> AnyEntry:
+        """Return the entry that the code of a module means by a name.
+
+        That is one that is known everywhere or, where the module is of a user's file, one that it
+        registers itself or that a module registers which it imports; the nearest comes first.
+
+        Parameters
+        ----------
+        code : str
+            Name of the module.
+        name : str
+            Name of the entry; what is raised is as for :meth:`find`.
+        """
+        self._complete()
+        known, module = dict(self._entries), module_named(code)
+        if module is not None and is_of_user_file(module):
+            file, package = Path(module.__file__ or ""), module.__package__ or ""
+            imported = map(module_named, user_imports(file, package).files)
+            nearest = [module, *(other for other in imported if other is not None)]
+            for other in reversed(nearest):
+                known |= self.of_file(other)
+        return self._found(name, known)
+
+    def find_in_file(self, spec: str, accepted: str) -> AnyEntry:
+        """Return the entry of a user's file.
+
+        Parameters
+        ----------
+        spec : str
+            ``path.py`` or ``path.py:NAME``.
+        accepted : str
+            What would be one, for messages.
+
+        Raises
+        ------
+        ConfigurationError
+            The file is wrong, or it is not clear which of its entries is meant.
+        """
+        self._complete()
+        found = self.of_file(load_user_file(self._what, spec))
+        return found[name_in_file(spec, self._what, found, accepted)]
+
+    def of_file(self, module: ModuleType) -> Mapping[str, AnyEntry]:
+        """Return what a module of a user's file has registered; it is known nowhere else."""
+        names: Mapping[str, AnyEntry] = vars(module).get(self._own, {})
+        return names
+
+    def known_to(self, module: ModuleType | None) -> Mapping[str, AnyEntry]:
+        """Return the entries among which those of a module are."""
+        self._complete()
+        return self._entries if module is None else self._names_of(module)
 
     def summaries(self) -> dict[str, str]:
         """Return the summary of every entry by name, in alphabetical order."""
         return {name: entry.summary for name, entry in self.all().items()}
 
+    def _names_of(self, home: ModuleType) -> dict[str, AnyEntry]:
+        """Return where a module registers: in names of its own when it is of a user's file."""
+        if not is_of_user_file(home):
+            return self._entries
+        own: dict[str, AnyEntry] = vars(home).setdefault(self._own, {})
+        return own
 
-def only_fitting(
-    path: Path,
-    seen: object,
-    candidates: Iterable[AnyFormat],
-    *,
-    accepted: Iterable[str],
-    error: type[SimschedError],
-) -> AnyFormat:
-    """Return the format that fits what was seen of a file.
+    def _found(self, name: str, known: Mapping[str, AnyEntry]) -> AnyEntry:
+        if name not in known:
+            raise ConfigurationError(unknown_name(self._noun, name, known))
+        return known[name]
 
-    Parameters
-    ----------
-    path : Path
-        The file or directory, for messages.
-    seen : object
-        What `recognises` of the candidates takes.
-    candidates : iterable of Format
-        Those that come into question.
-    accepted : iterable of str
-        Formats that can be given explicitly, for the message.
-    error : type
-        What to raise.
+    def _complete(self) -> None:
+        """Import everything that may register entries, once; threads wait for each other's."""
+        if self._is_complete or get_ident() in self._completing:
+            return
+        self._completing.add(get_ident())
+        try:
+            if self._package:
+                import_modules(self._package)
+            for point in entry_points(group=self._group) if self._group else ():
+                self._load(point)
+        finally:
+            self._completing.discard(get_ident())
+        self._is_complete = True
 
-    Raises
-    ------
-    SimschedError
-        Of type `error`: none fits, or several do.
-    """
-    fitting = [candidate for candidate in candidates if candidate.fits(path, seen)]
-    if len(fitting) == 1:
-        return fitting[0]
-    names = ", ".join(candidate.name for candidate in fitting)
-    found = f"contents that fit {names}" if fitting else "contents of no known format"
-    raise error(f"{path}: found {found}; accepted with an explicit format: {', '.join(accepted)}")
+    def _load(self, point: EntryPoint) -> None:
+        """Register what an entry point offers; a broken one is reported and left out."""
+        try:
+            with imports_watched():
+                found = point.load()
+            if self._offered is not None and point.name not in self._entries:
+                self._offered(point.name, found)
+        except Exception as error:
+            warnings.warn(
+                f"{self._what} {point.name!r} of entry point {point.value!r} is left out: {error}",
+                stacklevel=2,
+            )
 
 
-@cache
 def import_modules(package: str) -> None:
-    """Import the modules of a package, whose names do not begin with an underscore."""
-    for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
-        if not module.name.startswith("_"):
-            importlib.import_module(f"{package}.{module.name}")
+    """Import the modules of a package, those of packages in it too; if it is a module, only it.
 
-
-def check_name(what: str, known: Callable[..., Any] | None, new: Callable[..., Any]) -> None:
-    """Check that a function may have a name which another one may have already.
-
-    The same function comes a second time when its module is executed again.
-
-    Parameters
-    ----------
-    what : str
-        Kind and name, for the message.
-    known : callable, optional
-        The function that has the name so far.
-    new : callable
-        The function that is to have it.
-
-    Raises
-    ------
-    ValueError
-        They are different ones; the message says where both are.
+    Modules whose names begin with an underscore are left out.
     """
-    if known is not None and place_of(known) != place_of(new):
-        raise ValueError(f"{what}: registered twice, by {place_of(known)} and by {place_of(new)}")
+    with imports_watched():
+        inside = getattr(importlib.import_module(package), "__path__", [])
+        for module in pkgutil.walk_packages(inside, f"{package}."):
+            if not module.name.rpartition(".")[2].startswith("_"):
+                importlib.import_module(module.name)
 
 
 def place_of(function: Callable[..., Any]) -> str:
-    """Return where a function is defined."""
+    """Return where a function or class is defined."""
     return f"{function.__module__}.{function.__qualname__}"
 
 
 def summary_of(function: Callable[..., Any]) -> str:
     """Return the first line of a function's docstring."""
     return (inspect.getdoc(function) or "").partition("\n")[0]
-
-
-@contextmanager
-def blamed(what: str, function: Callable[..., Any]) -> Iterator[None]:
-    """Turn what a generator, an importer or the constructor of a policy raises into one message.
-
-    Parameters
-    ----------
-    what : str
-        Kind and name, for the message.
-    function : callable
-        What is called inside, a function or a class. The message names the last line of its file
-        that was executed.
-
-    Raises
-    ------
-    ExtensionError
-        An exception that is neither simsched's own nor a lack of memory.
-    """
-    try:
-        yield
-    except (SimschedError, MemoryError):
-        raise
-    except (Exception, SystemExit) as error:
-        file = _file_of(function)
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if frame.filename == file]
-        last = (own or frames)[-1]
-        kind = f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")
-        place = f"{last.filename}:{last.lineno}: {last.name}"
-        if isinstance(function, type) and not own:  # arguments that a made __init__ does not take
-            place = f"{file}: {function.__name__}"
-        raise ExtensionError(f"{what}: {place}: {kind}") from error
-
-
-def _file_of(function: Callable[..., Any]) -> str | None:
-    """Return the file of a function or a class, None when there is none."""
-    try:
-        return inspect.getfile(inspect.unwrap(function))
-    except (OSError, TypeError):
-        return None
-
-
-def check_returned(what: str, function: Callable[..., Any], found: object, kind: type) -> None:
-    """Check that a generator or an importer has returned what it has to.
-
-    Raises
-    ------
-    ExtensionError
-        Something else; the message says where the function is.
-    """
-    if not isinstance(found, kind):
-        code = inspect.unwrap(function).__code__
-        place = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}"
-        returned = "nothing" if found is None else f"a {type(found).__name__}"
-        raise ExtensionError(f"{what}: {place}: found {returned}, accepted a {kind.__name__}")

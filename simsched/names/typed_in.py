@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 #: What a function or class was typed into, or the program that Python was started with.
@@ -96,6 +96,13 @@ def was_read(module: str, file: str) -> bool:
         return main is not None and Path(file).resolve() == main
     known = sys.modules.get(module)
     return getattr(known, "__spec__", None) is not None or Path(file).is_file()
+
+
+def is_read(module: ModuleType) -> bool:
+    """Return whether a module comes from a file, or from a package that finds its modules."""
+    if module.__name__ == MAIN:
+        return _main_file() is not None
+    return module.__spec__ is not None or Path(getattr(module, "__file__", None) or "").is_file()
 
 
 def _main_file() -> Path | None:

@@ -3,7 +3,7 @@
 What such a file registers belongs to the file: the path finds it, its name alone does not. The same
 holds for modules that it is the first to import. Files can so be copies of each other. Names are
 known everywhere that simsched, installed packages, and the modules of a running script or notebook
-register; whether those of a module are is decided once, when it registers the first one.
+register; whether those of a module are is decided when it is imported.
 """
 
 from __future__ import annotations
@@ -11,25 +11,21 @@ from __future__ import annotations
 import importlib.util
 import sys
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
-from threading import get_ident, local
 from types import ModuleType
-from typing import Any, TypeVar
 
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.limits import POLICY_FILES, policy_files_allowed
 from simsched.names.imports import user_imports
-
-USER_MODULE = "simsched_user_"  #: how names of modules begin that are made from such files
-#: Where installed packages say what they offer.
-ENTRY_POINT_GROUPS = ("simsched.policies", "simsched.workloads")
-
-
-Registered = TypeVar("Registered")
+from simsched.names.loading import (
+    USER_MODULE,
+    executing,
+    imported_files,
+    imports_watched,
+    module_loading,
+)
 
 
 @dataclass(frozen=True)
@@ -41,10 +37,6 @@ class _Loaded:
 
 
 _loaded: dict[Path, _Loaded] = {}
-_running: dict[tuple[int, Path], ModuleType] = {}  # files that a thread executes
-_importing = local()  # `depth`: how many times this thread imports on behalf of users' files
-_OWN = "__simsched_own__"  # whether a module keeps the names that it registers
-_imported: dict[Path, int] = {}  # when files that others import had changed last, as they are known
 
 
 def is_file_spec(name: str) -> bool:
@@ -128,8 +120,8 @@ def load_user_file(what: str, spec: str) -> ModuleType:
             f"{what} {spec!r}: found a file, accepted the name of a {what} ({POLICY_FILES}=no)"
         )
     path = split_file_spec(spec)[0].resolve()
-    if (get_ident(), path) in _running:  # what it registers names the file itself
-        return _running[get_ident(), path]
+    if (loading := module_loading(path)) is not None:  # what it registers names the file itself
+        return loading
     known = _loaded.get(path)
     if known is not None and _stamps(what, known.changed) == known.changed:
         return known.module
@@ -140,10 +132,10 @@ def load_user_file(what: str, spec: str) -> ModuleType:
     importlib.invalidate_caches()
     files = user_imports(path).files
     stamps = _stamps(what, [path, *files.values()])
-    if any(_imported.get(file, stamps[file]) != stamps[file] for file in files.values()):
+    if any(imported_files.get(file, stamps[file]) != stamps[file] for file in files.values()):
         for name in files:  # those that have not changed may hold what they took from one that has
             sys.modules.pop(name, None)
-    _imported.update((file, stamps[file]) for file in files.values())
+    imported_files.update((file, stamps[file]) for file in files.values())
     try:
         module = _executed(what, path)
     except ConfigurationError:
@@ -152,93 +144,6 @@ def load_user_file(what: str, spec: str) -> ModuleType:
     _check_own(path, user_imports(path).files)
     _loaded[path] = _Loaded(module, stamps)
     return module
-
-
-def offering_packages() -> set[str]:
-    """Return the outermost names of installed packages that offer policies or workloads."""
-    points = [point for group in ENTRY_POINT_GROUPS for point in entry_points(group=group)]
-    return {point.module.partition(".")[0] for point in points}
-
-
-def is_of_user_file(names: Mapping[str, Any]) -> bool:
-    """Return whether a module was made from a user's file, or is imported by one.
-
-    Parameters
-    ----------
-    names : mapping of str to object
-        The module's global names.
-    """
-    if str(names.get("__name__", "")).startswith(USER_MODULE):
-        return True
-    if _OWN in names:
-        return bool(names[_OWN])
-    file = names.get("__file__")
-    return file is not None and Path(file) in _imported and not _is_offered(names)
-
-
-def _is_offered(names: Mapping[str, Any]) -> bool:
-    """Return whether a module is of simsched or of a package that offers something."""
-    outermost = str(names.get("__name__", "")).partition(".")[0]
-    return outermost == "simsched" or outermost in offering_packages()
-
-
-@contextmanager
-def imports_of_files() -> Iterator[None]:
-    """Let modules that are imported inside keep what they register, as users' files do."""
-    _importing.depth = getattr(_importing, "depth", 0) + 1
-    try:
-        yield
-    finally:
-        _importing.depth -= 1
-
-
-def names_for(
-    kind: str, names: dict[str, Any], everywhere: dict[str, Registered]
-) -> dict[str, Registered]:
-    """Return where a module registers what it defines: in itself when it is of a user's file.
-
-    Parameters
-    ----------
-    kind : str
-        What is registered, in the plural.
-    names : dict
-        The module's global names.
-    everywhere : dict
-        The registry of what is found by its name alone.
-    """
-    if _OWN not in names:
-        inside = getattr(_importing, "depth", 0) > 0 and not _is_offered(names)
-        names[_OWN] = inside or is_of_user_file(names)
-    if not is_of_user_file(names):
-        return everywhere
-    own: dict[str, Registered] = names.setdefault(f"__simsched_{kind}__", {})
-    return own
-
-
-def names_known_to(
-    kind: str, module: str, everywhere: dict[str, Registered]
-) -> dict[str, Registered]:
-    """Return what the code of a module may call by its name alone.
-
-    That is what is known everywhere and, where the module is of a user's file, what it registers
-    itself and what modules register that it imports; the nearest comes first.
-
-    Parameters
-    ----------
-    kind, everywhere
-        As for :func:`names_for`.
-    module : str
-        Name of the module.
-    """
-    names = vars(sys.modules[module]) if module in sys.modules else {}
-    if not is_of_user_file(names):
-        return everywhere
-    imported = user_imports(Path(names["__file__"]), names.get("__package__") or "").files
-    known = names_for(kind, names, everywhere)
-    for name in filter(sys.modules.__contains__, imported):
-        theirs = names_for(kind, vars(sys.modules[name]), everywhere)
-        known = known if theirs is everywhere else theirs | known
-    return everywhere | known
 
 
 def prefer_modules(folder: Path, places: list[str]) -> None:
@@ -295,11 +200,9 @@ def _executed(what: str, path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ConfigurationError(f"{path}: found no Python file, accepted a name ending in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = _running[get_ident(), path] = (
-        module  # dataclasses look their module up by name
-    )
+    sys.modules[name] = module  # dataclasses look their module up by name
     try:
-        with imports_of_files():
+        with imports_watched(of_user=True), executing(module):
             spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
@@ -311,8 +214,6 @@ def _executed(what: str, path: Path) -> ModuleType:
         raise ConfigurationError(
             f"{_where(path, error)}: {type(error).__name__}: {error}"
         ) from error
-    finally:
-        del _running[get_ident(), path]
     return module
 
 

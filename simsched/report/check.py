@@ -25,23 +25,10 @@ MEASUREMENT_KEYS = {"policies", "programs", "repetitions", "warmup", "seed"}
 
 
 def check_file(name: str) -> tuple[list[str], list[str]]:
-    """Check a machine, workload preset, experiment, measurement, claims or task graph file.
+    """Check a file of any kind; return what it contains, and what looks like a mistake in it.
 
-    Parameters
-    ----------
-    name : str
-        The file; of a task graph also with options, such as ``my.dot[cost=size, cost_unit=ops]``.
-        A Python file with policies, workloads or placements is executed; ``FILE.py:NAME`` is one.
-
-    Returns
-    -------
-    tuple of list of str
-        What the file contains, and what is allowed in it but looks like a mistake.
-
-    Raises
-    ------
-    SimschedError
-        The file is wrong.
+    A task graph may have options, such as ``my.dot[cost=size, cost_unit=ops]``. A Python file with
+    policies, workloads or placements is executed; ``FILE.py:NAME`` is one thing in it.
     """
     if is_directory(Path(name)):
         raise ConfigurationError(f"{name}: found a directory, accepted: a file")
@@ -81,15 +68,7 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
 
 
 def kind_of(document: Document) -> str:
-    """Return the kind that most of the keys fit.
-
-    One of ``"machine"``, ``"workload"``, ``"experiment"``, ``"measurement"`` and ``"claims"``.
-
-    Raises
-    ------
-    ConfigurationError
-        No key fits any of them.
-    """
+    """Return the kind that most of the keys fit."""
     keys = set(document.data) if isinstance(document.data, dict) else set()
     fitting = {
         "experiment": len(keys & EXPERIMENT_KEYS),

@@ -12,10 +12,12 @@ from typing import Any
 from simsched.experiment.blame import missing_method
 from simsched.files.errors import ConfigurationError, GraphError, PolicyError, unknown_name
 from simsched.names.specs import parse_spec
-from simsched.names.user_code import is_file_spec, load_user_file, names_for, split_file_spec
+from simsched.names.user_code import is_file_spec, load_user_file, split_file_spec
 from simsched.policy import Policy, make_policy
+from simsched.policy.contract.placements import placements
+from simsched.policy.contract.registry import policies
 from simsched.policy.contract.user_file import policy_classes
-from simsched.workload.registry import make_small_workload, make_workload
+from simsched.workload.registry import generators, make_small_workload, make_workload
 
 WHAT = "policy or workload"
 KINDS = {"policies": "policy", "workloads": "workload", "placements": "placement"}
@@ -27,22 +29,10 @@ def is_code(text: str) -> bool:
 
 
 def check_code(text: str) -> list[str]:
-    """Load a Python file and make what it defines: policies, and small instances of workloads.
+    """Load a Python file and make what it defines; return what it contains.
 
-    Parameters
-    ----------
-    text : str
-        ``FILE.py``, or one thing in it: ``FILE.py:NAME``, also with parameters.
-
-    Returns
-    -------
-    list of str
-        What the file contains.
-
-    Raises
-    ------
-    SimschedError
-        The file does not run or defines nothing, or something in it cannot be made.
+    Of workloads small instances are made. The text is ``FILE.py``, or one thing in it:
+    ``FILE.py:NAME``, also with parameters.
     """
     spec, parameters = parse_spec(WHAT, text)
     file, name = split_file_spec(spec)
@@ -76,14 +66,11 @@ def check_code(text: str) -> list[str]:
 
 def _defined(module: ModuleType) -> dict[str, list[str]]:
     """Return the names of what a file defines, by kind; a class goes by the name of the class."""
-    names = vars(module)
-    nothing: dict[str, Any] = {}
-    classes, registered = policy_classes(module), names_for("policies", names, nothing)
-    presets = [name for name, info in registered.items() if info.is_preset]
+    presets = [name for name, info in policies.of_file(module).items() if info.is_preset]
     return {
-        "policies": [*classes, *presets],
-        "workloads": list(names_for("generators", names, nothing)),
-        "placements": list(names_for("placements", names, nothing)),
+        "policies": [*policy_classes(module), *presets],
+        "workloads": list(generators.of_file(module)),
+        "placements": list(placements.of_file(module)),
     }
 
 

@@ -30,8 +30,6 @@ MAX_SHOWN = 6
 def figure(value: float) -> str:
     """Return a number with four significant digits and, if large or small, an exponent.
 
-    Examples
-    --------
     >>> figure(398_901_632.0), figure(3e-6), figure(1.5), figure(0.0)
     ('398.9e6', '3e-6', '1.5', '0')
     """
@@ -216,8 +214,6 @@ def left_out_table(reproduction: Reproduction) -> Table | None:
 def runs_text(runs: Mapping[str, Any]) -> str:
     """Return what the runs of a reproduction have taken.
 
-    Examples
-    --------
     >>> runs_text({"computed": 12, "reused": 0, "elapsed_s": 75.0})
     '12 runs simulated in 1 min 15 s, 0 taken from earlier'
     """
@@ -333,5 +329,4 @@ def _diagnoses(failing: Sequence[Verdict]) -> list[str]:
 
 
 def _md_row(*cells: str) -> list[str]:
-    """Return a row of a Markdown table."""
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
 from simsched.machine.model import Machine
 from simsched.names.docstrings import parameter_texts
+from simsched.names.parameters import REQUIRED
+from simsched.names.registry import Entry
 from simsched.names.specs import parse_spec
 from simsched.policy.contract.base import Policy
 from simsched.policy.contract.registry import make_policy, parse_policy_spec, policy_info
@@ -93,38 +95,19 @@ def policy_document(name: str) -> Document:
         The name or a parameter is unknown, or the file is wrong.
     """
     name, given = parse_policy_spec(name)
-    if given:
-        make_policy(name, given)  # refuses what the policy does not accept
     info = policy_info(name)
-    cls, values = info.cls, {**info.params, **given}
+    cls, values = info.cls, make_policy(name, given).parameters() if given else info.params
     about = {
         "description": info.description,
         "family": info.family,
         "references": info.references,
         "source": info.source,
     }
-    texts = parameter_texts(cls)
-    parameters = []
-    for field in fields(cls):
-        default = None if field.default is MISSING else field.default
-        choices = field.metadata.get("choices")
-        parameters.append(
-            {
-                "name": field.name,
-                "value": values.get(field.name, default),
-                "default": default,
-                "type": type(default).__name__,
-                "choices": None if choices is None else list(choices),
-                "low": field.metadata.get("low"),
-                "high": field.metadata.get("high"),
-                "description": texts.get(field.name, ""),
-            }
-        )
     return {
         "name": name,
         "policy": cls.name or cls.__name__,
         **about,
-        "parameters": parameters,
+        "parameters": _parameters(info, values),
         "figures": policy_figures(cls, values),
     }
 
@@ -144,25 +127,36 @@ def workload_document(name: str) -> Document:
     name = parse_spec("workload", name).name
     preset = load_preset(name) if name in list_presets() else None
     chosen = find_workload(name if preset is None else preset.generator)
-    texts = parameter_texts(chosen.function)
     return {
         "name": name,
         "generator": chosen.name,
         "description": chosen.summary if preset is None else preset.description,
         "source": "" if preset is None else preset.source.strip(),
-        "parameters": [
-            {
-                "name": parameter.name,
-                "value": workload.parameters.get(parameter.name, parameter.default),
-                "default": parameter.default,
-                "type": parameter.type.__name__,
-                "accepted": parameter.accepted,
-                "description": texts.get(parameter.name, ""),
-            }
-            for parameter in chosen.parameters.values()
-        ],
+        "parameters": _parameters(chosen, workload.parameters),
         **_workload_sizes(workload),
     }
+
+
+def _parameters(entry: Entry[Any], values: Mapping[str, object]) -> list[Document]:
+    """Return the parameters of a policy or workload with their values."""
+    texts = parameter_texts(entry.function)
+    found = []
+    for name, parameter in entry.parameters.items():
+        default = None if parameter.default is REQUIRED else parameter.default
+        found.append(
+            {
+                "name": name,
+                "value": values.get(name, default),
+                "default": default,
+                "type": parameter.type.__name__,
+                "choices": [*parameter.choices] or None,
+                "low": parameter.bounds.low,
+                "high": parameter.bounds.high,
+                "accepted": parameter.accepted,
+                "description": texts.get(name, ""),
+            }
+        )
+    return found
 
 
 def _workload_sizes(workload: Workload) -> Document:

@@ -15,7 +15,7 @@ import copy
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
@@ -30,19 +30,21 @@ from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.resources import data_dir
 from simsched.hardware import measure_schema
 from simsched.hardware.measure_schema import Matrix, ProgramEntry
-from simsched.hardware.program import program_names, program_parameters, program_texts
+from simsched.hardware.program import programs
 from simsched.machine import list_machines, values
 from simsched.machine.model import RuntimeCosts, cost_name
 from simsched.machine.schema import Costs, MachineFile
 from simsched.names import yaml_fields
 from simsched.names.docstrings import parameter_texts, summary
+from simsched.names.parameters import Parameter
+from simsched.names.registry import Entry
 from simsched.policy.contract.registry import list_policies
 from simsched.reproduction import schema as claims_schema
 from simsched.reproduction.probes import probes
 from simsched.reproduction.schema import ClaimsFile
 from simsched.workload.graph_files import SUFFIXES
 from simsched.workload.presets import Preset, list_presets, load_preset
-from simsched.workload.registry import Parameter, list_workloads
+from simsched.workload.registry import list_workloads
 
 Json = dict[str, Any]
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -55,21 +57,11 @@ KINDS: dict[str, type[BaseModel]] = {
 }
 _SPEC = r"^[^\[\]]+\[.*\]\s*$"
 _YAML = r"\.ya?ml$"
+_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
 def schema_of(kind: str) -> Json:
-    """Return the JSON Schema (draft 7) of the YAML files of one kind.
-
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-
-    Raises
-    ------
-    ConfigurationError
-        There is no such kind.
-    """
+    """Return the JSON Schema (draft 7) of the YAML files of one of `KINDS`."""
     if kind not in KINDS:
         raise ConfigurationError(unknown_name("kind of file", kind, KINDS))
     found = KINDS[kind].model_json_schema(schema_generator=_Generator)
@@ -191,7 +183,7 @@ def _workload_name() -> Json:
 
 
 def _program_name() -> Json:
-    return _names(dict.fromkeys(program_names(), ""), _SPEC)
+    return _names(dict.fromkeys(programs(), ""), _SPEC)
 
 
 def _seeds(inner: Json) -> Json:
@@ -230,77 +222,66 @@ _WRITTEN: dict[Any, Callable[[Json], Json]] = {
 # What the models leave open ---------------------------------------------------------------------
 
 
-def _parameter(described: Json, kind: str, default: object) -> Json:
-    """Return the schema of a parameter, with its default where JSON has it."""
-    kinds = {"bool": "boolean", "int": "integer", "float": "number", "str": "string"}
-    if kind in kinds:
-        described = {"type": kinds[kind], **described}
-    finite = not isinstance(default, float) or math.isfinite(default)
-    if finite and isinstance(default, bool | int | float | str):
-        described["default"] = default
-    return described
+def _parameters(entry: Entry[Any]) -> Json:
+    """Return the schemas of the parameters of a policy, workload or program."""
+    texts = parameter_texts(entry.function)
+    return {
+        name: {"title": name, "description": _prose(texts.get(name, "")), **_values(parameter)}
+        for name, parameter in entry.parameters.items()
+    }
 
 
-def _policy_parameters(cls: type) -> Json:
-    """Return the schemas of a policy's parameters."""
-    texts = parameter_texts(cls)
-    found = {}
-    for field in fields(cls):
-        described: Json = {"title": field.name, "description": _prose(texts.get(field.name, ""))}
-        metadata = dict(field.metadata)
-        if metadata.get("choices"):
-            described["enum"] = list(metadata["choices"])
-        for key, limit in (("minimum", metadata.get("low")), ("maximum", metadata.get("high"))):
-            if limit is not None and math.isfinite(limit):
-                described[key] = limit
-        default = None if field.default is MISSING else field.default
-        found[field.name] = _parameter(described, type(default).__name__, default)
-    return found
+def _values(parameter: Parameter) -> Json:
+    """Return the schema of the values of a parameter, with its default where JSON has it."""
+    bounds = {"minimum": parameter.bounds.low, "maximum": parameter.bounds.high}
+    found: Json = {key: limit for key, limit in bounds.items() if limit is not None}
+    if parameter.type in _TYPES:
+        found["type"] = _TYPES[parameter.type]
+    if parameter.choices:
+        found["enum"] = list(parameter.choices)
+    if isinstance(parameter.default, bool | int | str) or _is_finite(parameter.default):
+        found["default"] = parameter.default
+    others = [{"type": "null"}] if parameter.optional else []
+    others += [_SIZE({})] if parameter.is_size else []
+    return {"anyOf": [found, *others]} if others else found
 
 
-def _generated(parameters: Mapping[str, Parameter], texts: Mapping[str, str]) -> Json:
-    """Return the schemas of the parameters of a workload or program."""
-    found = {}
-    for name, item in parameters.items():
-        described: Json = {"title": name, "description": _prose(texts.get(name, ""))}
-        if item.choices:
-            described["enum"] = list(item.choices)
-        for key, limit in (("minimum", item.bounds.low), ("maximum", item.bounds.high)):
-            if limit is not None:
-                described[key] = limit
-        described = _parameter(described, item.type.__name__, item.default)
-        alternatives = [{"type": "null"}] if item.optional else []
-        if name.endswith("_bytes"):
-            alternatives.append(_SIZE({}))
-        if alternatives:
-            title = {key: described.pop(key) for key in ("title", "description")}
-            described = {**title, "anyOf": [described, *alternatives]}
-        found[name] = described
-    return found
+def _is_finite(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)
 
 
-def _beside(found: Json, name: str, known: Mapping[str, Json]) -> None:
+def _name(found: Json, key: str, names: Json) -> None:
+    """Let a key have one of some names."""
+    found["properties"][key] |= names
+    found["properties"][key].pop("type", None)
+
+
+def _if_named(key: str, names: list[str], properties: Json) -> Json:
+    """Return the schema of a mapping that has some keys when another one has one of some names."""
+    return {
+        "if": {"properties": {key: {"enum": names}}, "required": [key]},
+        "then": {"properties": properties},
+    }
+
+
+def _beside(found: Json, known: Mapping[str, Json]) -> None:
     """Accept, beside a name, the parameters of what it names, and only these."""
-    own = dict.fromkeys(found["properties"], True)
     found["properties"].pop("parameters")
-    own.pop("parameters")
     found.pop("additionalProperties")
+    own = dict.fromkeys(found["properties"], True)
     # Presets of one class share its parameters: many names, one condition.
     groups: dict[str, tuple[list[str], Json]] = {}
     for key, parameters in known.items():
         groups.setdefault(repr(parameters), ([], parameters))[0].append(key)
     found["allOf"] = [
-        {
-            "if": {"properties": {name: {"enum": names}}, "required": [name]},
-            "then": {"properties": {**own, **parameters}, "additionalProperties": False},
-        }
-        for names, parameters in groups.values()
+        _if_named("name", names, {**own, **parameters}) for names, parameters in groups.values()
     ]
+    for condition in found["allOf"]:
+        condition["then"]["additionalProperties"] = False
 
 
 def _complete_machine_entry(found: Json) -> None:
-    found["properties"]["name"] |= _machine_name()
-    found["properties"]["name"].pop("type", None)
+    _name(found, "name", _machine_name())
     time, size = _quantity(units.TIME)({}), _quantity(units.SIZE)({})
     texts = parameter_texts(Costs)
     costs = {}
@@ -320,48 +301,38 @@ def _complete_machine_entry(found: Json) -> None:
 
 
 def _complete_workload_entry(found: Json) -> None:
-    found["properties"]["name"] = {**found["properties"]["name"], **_workload_name()}
-    known = {
-        item.name: _generated(item.parameters, parameter_texts(item.function))
-        for item in list_workloads()
-    }
+    _name(found, "name", _workload_name())
+    known = {item.name: _parameters(item) for item in list_workloads()}
     presets = {name: known[preset.generator] for name, preset in _presets().items()}
-    _beside(found, "name", {**known, **presets})
+    _beside(found, {**known, **presets})
     found["anyOf"] = [{"required": ["name"]}, {"required": ["file"]}]
 
 
 def _complete_policy_entry(found: Json) -> None:
-    found["properties"]["name"] = {**found["properties"]["name"], **_policy_name()}
-    found["properties"]["name"].pop("type", None)
-    _beside(found, "name", {info.name: _policy_parameters(info.cls) for info in list_policies()})
+    _name(found, "name", _policy_name())
+    _beside(found, {info.name: _parameters(info) for info in list_policies()})
 
 
 def _complete_program_entry(found: Json) -> None:
-    found["properties"]["name"] |= _program_name()
-    found["properties"]["name"].pop("type", None)
-    known = {
-        name: _generated(program_parameters(name), program_texts(name)) for name in program_names()
-    }
-    _beside(found, "name", known)
+    _name(found, "name", _program_name())
+    _beside(found, {name: _parameters(item) for name, item in programs().items()})
 
 
 def _complete_preset(found: Json) -> None:
-    found["properties"]["generator"] |= _names({i.name: i.summary for i in list_workloads()})
-    found["properties"]["generator"].pop("type", None)
+    _name(found, "generator", _names({i.name: i.summary for i in list_workloads()}))
     found["allOf"] = [
-        {
-            "if": {"properties": {"generator": {"const": item.name}}, "required": ["generator"]},
-            "then": {
-                "properties": {
-                    "parameters": {
-                        "title": "parameters",
-                        "description": f"Parameters of {item.name}.",
-                        "properties": _generated(item.parameters, parameter_texts(item.function)),
-                        "additionalProperties": False,
-                    }
+        _if_named(
+            "generator",
+            [item.name],
+            {
+                "parameters": {
+                    "title": "parameters",
+                    "description": f"Parameters of {item.name}.",
+                    "properties": _parameters(item),
+                    "additionalProperties": False,
                 }
             },
-        }
+        )
         for item in list_workloads()
     ]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from dataclasses import MISSING, fields
 from typing import Any
 
 from rich import box
@@ -15,6 +14,7 @@ from simsched.analysis.columns import columns
 from simsched.files.resources import data_dir
 from simsched.files.yaml_reader import read_document
 from simsched.machine import list_machines, load_machine
+from simsched.names.parameters import REQUIRED
 from simsched.names.specs import parse_spec
 from simsched.policy.contract.registry import (
     list_policies,
@@ -128,33 +128,20 @@ def describe_policy(name: str) -> str:
         The name is unknown, or the file is wrong.
     """
     name, given = parse_policy_spec(name)
-    if given:
-        make_policy(name, given)  # refuses what the policy does not accept
     info = policy_info(name)
-    cls, params = info.cls, {**info.params, **given}
+    cls, params = info.cls, make_policy(name, given).parameters() if given else info.params
     lines = [f"{cls.name or cls.__name__} ({info.source})", ""]
     if info.params:
         preset = name.rpartition(":")[2]
         lines = [f"{preset}: {info.description}", f"Preset of {cls.name}:", ""]
     lines += [inspect.cleandoc(cls.__doc__ or ""), "", "Values", "------"]
-    for field in fields(cls):
-        value = params.get(field.name, field.default)
-        accepted = _accepted(dict(field.metadata))
-        shown = "required" if value is MISSING else repr(value)
-        lines.append(f"{field.name} = {shown}{accepted}")
+    for name, parameter in info.parameters.items():
+        value = params.get(name, parameter.default)
+        shown = "required" if value is REQUIRED else repr(value)
+        lines.append(f"{name} = {shown}  ({parameter.accepted})")
     if figures := policy_figures(cls, params):
         lines += ["", "Figures", "-------", *(f"{k} = {v:.4g}" for k, v in figures.items())]
     return "\n".join(lines)
-
-
-def _accepted(metadata: dict[str, Any]) -> str:
-    """Return the accepted values of a parameter as text."""
-    if metadata.get("choices"):
-        return f"  ({', '.join(map(str, metadata['choices']))})"
-    low, high = metadata.get("low"), metadata.get("high")
-    if low is None and high is None:
-        return ""
-    return f"  ({'-inf' if low is None else low} to {'inf' if high is None else high})"
 
 
 def describe_workload(name: str) -> str:

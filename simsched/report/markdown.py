@@ -210,8 +210,8 @@ def _metrics() -> list[str]:
         "Every column of results that is measured, by the name that `metrics`, claims and queries "
         "use. Names carry their units; `<kind>` stands for a kind of memory of the machine "
         "(`remote_hbm_bytes`), `<level>` for a level of caches (`l2_hits`). `simsched list "
-        "metrics` prints the same list. Definitions with their sources are in the documentation of "
-        "`simsched.analysis.metrics.run_metrics`.",
+        "metrics` prints the same list. Definitions with their sources are in "
+        "`simsched/analysis`, at the functions that compute the columns.",
     ]
     for title, group in COLUMNS.items():
         rows = [[f"`{name}`", text] for name, text in group.items()]

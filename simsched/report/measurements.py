@@ -18,46 +18,27 @@ from simsched.report.tables import number, scaled
 
 @dataclass(frozen=True)
 class CellSummary:
-    """What the repetitions of one cell have in common.
-
-    Parameters
-    ----------
-    label, policy, workers : str, str, int
-        The cell.
-    runs : int
-        Number of repetitions.
-    makespan_s : float
-        Median.
-    spread_percent : float
-        Longest less shortest makespan, in percent of the median.
-    tasks, steals : float
-        Medians; tasks of the initialisation are counted, too.
-    idle_percent : float
-        Median of the part of their time in which workers had no task.
-    cpu_percent : float
-        Lowest part of their time in which workers had a core.
-    """
+    """What the repetitions of one cell have in common; medians unless said otherwise."""
 
     label: str
     policy: str
     workers: int
+    #: Number of repetitions.
     runs: int
     makespan_s: float
+    #: Longest less shortest makespan, in percent of the median.
     spread_percent: float
+    #: Those of the initialisation are counted, too.
     tasks: float
     steals: float
+    #: Part of their time in which workers had no task.
     idle_percent: float
+    #: Lowest part of their time in which workers had a core.
     cpu_percent: float
 
 
 def summarise(measured: MeasurementSet) -> list[CellSummary]:
-    """Return one summary per cell, in the order of their first runs.
-
-    Parameters
-    ----------
-    measured : MeasurementSet
-        Runs with their counters.
-    """
+    """Return one summary per cell, in the order of their first runs."""
     counters = dict(
         zip((run.file for run in measured.runs), measured.about["counters"], strict=True)
     )

@@ -12,13 +12,7 @@ from simsched.reproduction.references import Row, by_policy
 
 
 def reference_table(rows: Sequence[Row]) -> Table:
-    """Return one line per reference; with several seeds, how far the makespans are apart.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-        References and simulations.
-    """
+    """Return one line per reference; with several seeds, how far the makespans are apart."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("machine")
     table.add_column("policy")
@@ -44,13 +38,7 @@ def reference_table(rows: Sequence[Row]) -> Table:
 
 
 def policy_table(rows: Sequence[Row]) -> Table:
-    """Return one line per policy: how large the errors are.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-        References and simulations.
-    """
+    """Return one line per policy: how large the errors are."""
     table = Table(box=box.SIMPLE_HEAD)
     table.add_column("policy")
     names = ("rows", "median error [%]", "largest [%]", "within 5 %", "within 10 %")

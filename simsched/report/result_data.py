@@ -79,16 +79,8 @@ class ResultData:
     def __getitem__(self, which: str) -> Self:
         """Return the results of some of the runs.
 
-        Parameters
-        ----------
-        which : str
-            ``policy``, or ``key=value`` pairs separated by commas; keys are machine, workload,
-            policy, seed and what is swept.
-
-        Raises
-        ------
-        ConfigurationError
-            A key or value is unknown.
+        These are a policy's, or those with ``key=value`` pairs separated by commas; keys are
+        machine, workload, policy, seed and what is swept.
         """
         chosen = {id(cell) for cell in chosen_cells(self.cells, which)}
         pairs = list(zip(self.cells, self.rows, strict=True))
@@ -100,24 +92,11 @@ class ResultData:
         return replace(self, outcome=outcome, lines=lines, claims=[], others=others)
 
     def simulate(self, which: str = "", *, iterations: int | tuple[int, int] | None = None) -> Run:
-        """Simulate one of the runs again, with its events; the last two are kept in memory.
+        """Simulate the first run that `which` describes again, with its events.
 
-        Parameters
-        ----------
-        which : str
-            As for ``result[which]``; the first of these runs.
-        iterations : int or tuple of int, optional
-            Keep only the events of this iteration, or of those from the first to the second.
-
-        Returns
-        -------
-        Run
-            With `trace`; see :mod:`simsched.trace.schema`.
-
-        Raises
-        ------
-        ConfigurationError
-            A key or value is unknown, or there would be more events than memory should hold.
+        `which` is as for ``result[which]``. Events are kept of one iteration, or from one to
+        another, where `iterations` says so. The last two runs are kept in memory; what memory
+        cannot hold is refused.
         """
         cells = chosen_cells(self.cells, which)
         if not cells:

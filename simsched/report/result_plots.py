@@ -17,15 +17,11 @@ class Plots:
 
     Every plot draws on `ax`, or on a new figure. Plots of a single run take the first one, or the
     first that `which` describes (see ``result[which]``); their titles name it. The run is simulated
-    again, because events are not kept.
+    again, because events are not kept. They show the time from `start_s` to `end_s`, in seconds,
+    and one of the `iterations`, or those from the first to the second.
 
     Axes that share their vertical axis (`sharey`) must have the same rows; others raise
     ConfigurationError.
-
-    Parameters
-    ----------
-    result : ResultData
-        What is drawn.
     """
 
     def __init__(self, result: ResultData) -> None:
@@ -49,22 +45,6 @@ class Plots:
         Up to 4000 intervals are drawn one by one. More are added up in cells of some workers and
         some time, and the text below says so: the colour of a cell is that of the task class with
         most time in it, its strength is the share of the time in which the workers are busy.
-
-        Parameters
-        ----------
-        which : str
-            The run; see the class.
-        ax : Axes, optional
-            Where to draw.
-        iterations : int or tuple of int, optional
-            Draw this iteration only, or those from the first to the second.
-        start_s, end_s : float, optional
-            Time to draw, in seconds; all by default.
-
-        Raises
-        ------
-        ConfigurationError
-            No such run or iteration, too many events, or an empty time.
         """
         from simsched.report.plots import gantt
 
@@ -82,23 +62,8 @@ class Plots:
     ) -> Axes:
         """Draw the bandwidth in use over time, in GB/s, beside what the memory sustains.
 
-        Parameters
-        ----------
-        which : str
-            The run; see the class.
-        ax : Axes, optional
-            Where to draw.
-        by : {"kind", "node"}
-            One line per memory kind or per memory node.
-        bins : int
-            Number of time bins; lines are means over each, so that no byte is lost.
-        iterations : int or tuple of int, optional
-            Draw this iteration only, or those from the first to the second.
-
-        Raises
-        ------
-        ConfigurationError
-            No such run or iteration, too many events, or a value that is not accepted.
+        There is one line per memory kind or per memory node; it is the mean over each of `bins`
+        bins of time, so that no byte is lost.
         """
         from simsched.report.plots import bandwidth
 
@@ -112,18 +77,7 @@ class Plots:
         return f"{cell.workload} on {cell.machine}, {cell.policy}{swept}, seed {cell.seed}"
 
     def locality(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the share of bytes from the own domain and from others, by memory kind.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Where to draw.
-
-        Raises
-        ------
-        ConfigurationError
-            No run moves bytes, or there are too many kinds of runs.
-        """
+        """Draw the share of bytes from the own domain and from others, by memory kind."""
         from simsched.report.plots import locality
 
         return locality(self._result.rows, ax)
@@ -133,20 +87,9 @@ class Plots:
     ) -> Axes:
         """Draw how many times as fast as a baseline runs are, with 95 % confidence intervals.
 
-        Parameters
-        ----------
-        baseline : str, optional
-            Label of a policy; the experiment's baseline by default.
-        x : str, optional
-            A column of :attr:`Result.runs` with numbers: lines over it instead of bars, such as
-            ``policy.sample_pages`` or a swept key, which is the default where there is just one.
-        ax : Axes, optional
-            Where to draw.
-
-        Raises
-        ------
-        ConfigurationError
-            No run of the baseline, an unknown column, or too many bars.
+        The baseline is the experiment's by default. With `x`, a column of :attr:`Result.runs` with
+        numbers, there are lines over it instead of bars: ``policy.sample_pages``, for instance, or
+        a swept key, which is the default where there is just one.
         """
         from simsched.experiment.frames import parameter_columns
         from simsched.report.plots import speedup
@@ -160,18 +103,7 @@ class Plots:
         return speedup(rows, baseline or result.baseline, ax, x=x, others=result.others)
 
     def makespan(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the makespan of every policy, with 95 % confidence intervals over seeds.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Where to draw.
-
-        Raises
-        ------
-        ConfigurationError
-            There are too many kinds of runs.
-        """
+        """Draw the makespan of every policy, with 95 % confidence intervals over seeds."""
         from simsched.report.plots import makespan
 
         return makespan(self._result.lines, ax)
@@ -179,35 +111,17 @@ class Plots:
     def waterfall(self, other: ResultData | str, *, ax: Axes | None = None) -> Axes:
         """Draw what makes the difference between the makespans of two policies, part by part.
 
-        A is this result, or its baseline when it has several policies. All seeds are simulated
-        again; the steps are means over them and add up to the difference. Parts are explained in
-        docs/comparing.md.
-
-        Parameters
-        ----------
-        other : ResultData or str
-            B: a result of runs that differ in nothing but their seed, or what chooses such runs of
-            this result.
-        ax : Axes, optional
-            Where to draw.
-
-        Raises
-        ------
-        ConfigurationError
-            A or B has runs that differ in more than their seed.
+        A is this result, or its baseline when it has several policies; B is `other`, a result or
+        what chooses its runs from this one. Runs of each differ in nothing but their seed. All
+        seeds are simulated again; the steps are means over them and add up to the difference. Parts
+        are explained in docs/comparing.md.
         """
         from simsched.report.plots import waterfall
 
         return waterfall(self.difference(other), ax)
 
     def difference(self, other: ResultData | str) -> Difference:
-        """Return what :meth:`waterfall` draws, in seconds of the mean worker.
-
-        Parameters
-        ----------
-        other : ResultData or str
-            See :meth:`waterfall`.
-        """
+        """Return what :meth:`waterfall` draws, in seconds of the mean worker."""
         result = self._result
         own = result.cells
         if len(result.policies) > 1:

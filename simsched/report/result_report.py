@@ -56,43 +56,22 @@ _DARK: dict[Any, str] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure for light and for dark surroundings.
+    """A figure for light and for dark surroundings."""
 
-    Parameters
-    ----------
-    title : str
-        What it shows, also for those who cannot see it.
-    light, dark : str
-        PNG files as ``data:`` addresses.
-    width : int
-        In CSS pixels.
-    """
-
+    #: What it shows, also for those who cannot see it.
     title: str
+    #: PNG files as ``data:`` addresses.
     light: str
     dark: str
+    #: In CSS pixels.
     width: int
 
 
 def write_report(result: ResultData, path: Path, command: Sequence[str] = ()) -> None:
-    """Write the report of a result, completely or not at all.
+    """Write the report of a result as HTML, completely or not at all.
 
-    Parameters
-    ----------
-    result : ResultData
-        What an experiment has given.
-    path : Path
-        The file, ending in ``.html``.
-    command : sequence of str
-        Words of the command that makes it; without, the report says how to repeat the experiment
-        from its description.
-
-    Raises
-    ------
-    ConfigurationError
-        The name does not end in ``.html``, or there are no runs.
-    SimschedError
-        The file cannot be written.
+    `command` has the words of the command that makes it; without, the report says how to repeat the
+    experiment from its description.
     """
     if path.suffix != ".html":
         raise ConfigurationError(f"report: found {str(path)!r}, accepted: a name in .html")
@@ -167,7 +146,6 @@ def _yaml(result: ResultData) -> str:
 
 
 def _pictures(result: ResultData) -> Iterator[Picture]:
-    """Return the pictures of a result."""
     name = result.experiment.name
     if len(result.lines) <= MAX_BARS:
         yield _picture(f"Makespans of {name}", lambda: plot_comparison(result.lines))

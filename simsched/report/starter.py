@@ -65,18 +65,7 @@ metrics: [makespan_s, remote_percent, steals, idle_percent, makespan_over_bound]
 
 
 def write_starter(directory: Path) -> list[Path]:
-    """Write the experiment and its schema; return the files.
-
-    Parameters
-    ----------
-    directory : Path
-        Created if it is missing.
-
-    Raises
-    ------
-    ConfigurationError
-        One of the files exists, or it cannot be written; nothing is changed then.
-    """
+    """Write the experiment and its schema; return the files, none of which may exist."""
     files = [directory / EXPERIMENT, directory / SCHEMA]
     for path in files:
         if path.exists() or path.is_symlink():

@@ -26,15 +26,8 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
 def scaled(name: str, values: Iterable[float]) -> tuple[str, float]:
     """Return the title of a column with its unit, and what its values are divided by.
 
-    Parameters
-    ----------
-    name : str
-        Column with a unit suffix.
-    values : iterable of float
-        Its values; the largest decides the scale.
+    The name has a unit as its suffix; the largest value decides the scale.
 
-    Examples
-    --------
     >>> scaled("local_bytes", [3e9])
     ('local [GB]', 1000000000.0)
     >>> scaled("steals", [12])
@@ -52,8 +45,6 @@ def scaled(name: str, values: Iterable[float]) -> tuple[str, float]:
 def number(value: float) -> str:
     """Return a number with four significant digits.
 
-    Examples
-    --------
     >>> number(0.123456), number(3680.4), number(123456.0), number(float("nan"))
     ('0.1235', '3,680', '123,456', '-')
     """
@@ -75,13 +66,7 @@ def with_interval(value: Estimate, factor: float = 1.0) -> str:
 
 
 def comparison_table(lines: Sequence[Line]) -> Table:
-    """Return the comparison of an experiment as a table.
-
-    Parameters
-    ----------
-    lines : sequence of Line
-        As :func:`simsched.experiment.summary.compare` returns them.
-    """
+    """Return the comparison of an experiment as a table."""
     table = Table(box=box.SIMPLE_HEAD)
     head, rows = comparison_cells(lines)
     n_values = len(lines[0].metrics) + 1 if lines else 1
@@ -106,15 +91,7 @@ def comparison_table(lines: Sequence[Line]) -> Table:
 def comparison_cells(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:
     """Return the headings of a comparison and its cells as text.
 
-    Parameters
-    ----------
-    lines : sequence of Line
-        As :func:`simsched.experiment.summary.compare` returns them.
-
-    Returns
-    -------
-    tuple of list of str, and list of list of str
-        Which run it is comes first, then metrics with their units, then the reduction.
+    Which run it is comes first, then metrics with their units, then the reduction.
     """
     several = len({line.machine for line in lines}) > 1
     keys = list(dict.fromkeys(key for line in lines for key in line.sweep))

@@ -48,7 +48,6 @@ def validation_table(validation: Validation) -> Table:
 
 
 def _cells(case: Case) -> tuple[str, ...]:
-    """Return the texts of a row."""
     worst = max((abs(error) for error in case.class_error.values()), default=0.0)
     return (
         case.label,
@@ -165,13 +164,7 @@ def _facts(about: dict[str, Any]) -> str:
 
 
 def write_report(validation: Validation, directory: Path) -> list[Path]:
-    """Write ``validation.json``, ``validation.png`` and ``validation.md``; return their paths.
-
-    Raises
-    ------
-    ConfigurationError
-        They cannot be written.
-    """
+    """Write ``validation.json``, ``validation.png`` and ``validation.md``; return their paths."""
     make_directory(directory)
     paths = [directory / f"validation.{suffix}" for suffix in ("json", "png", "md")]
     document = validation.as_json() | {"about": validation.about}

@@ -31,23 +31,12 @@ MakeListener = Callable[[str, int], AbstractContextManager[Listener]]
 
 @dataclass(frozen=True)
 class Family:
-    """A claims file with everything found that it names.
-
-    Parameters
-    ----------
-    name : str
-        Name of the file without its suffix.
-    file : ClaimsFile
-        Its content.
-    claims : list of PlannedClaim
-        The claims, in the order of the file.
-    studies : dict of str to Examined
-        The experiments that they name, by name or, for files, by path.
-    """
+    """A claims file with everything found that it names."""
 
     name: str
     file: ClaimsFile
     claims: list[PlannedClaim]
+    #: The experiments that its claims name, by name or, for files, by path.
     studies: dict[str, Examined]
 
     def needed(self) -> list[str]:
@@ -66,20 +55,7 @@ def claims_dir() -> Path:
 
 
 def load_family(name_or_path: str | Path | Document, ids: Iterable[str] | None = None) -> Family:
-    """Return a claims file, checked as far as it can be without a run.
-
-    Parameters
-    ----------
-    name_or_path : str, Path or Document
-        Name of a shipped file, the path of one, or its content.
-    ids : iterable of str, optional
-        Only these claims.
-
-    Raises
-    ------
-    ConfigurationError
-        The file or an experiment that it names is wrong, or an id is unknown.
-    """
+    """Return a claims file, or some of its claims, checked as far as it can be without a run."""
     if isinstance(name_or_path, Document):
         document = name_or_path
     else:
@@ -99,20 +75,7 @@ def load_family(name_or_path: str | Path | Document, ids: Iterable[str] | None =
 
 
 def load_families(names: Sequence[str], ids: Sequence[str] = ()) -> list[Family]:
-    """Return several claims files, or only some of their claims.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names or paths; all shipped ones when there are none.
-    ids : sequence of str
-        Only these claims; all when there are none.
-
-    Raises
-    ------
-    ConfigurationError
-        Something is wrong in a file, two have one name, or no file has a claim of that id.
-    """
+    """Return several claims files, all shipped ones by default, or only some of their claims."""
     names = names or families()
     if ids:
         known: dict[str, list[str]] = {name: ids_of(name) for name in names}
@@ -157,21 +120,10 @@ def _study(studies: dict[str, Examined], base: Path, name: str) -> Examined:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The verdicts on the claims of some families.
-
-    Parameters
-    ----------
-    families : list of Family
-        What was evaluated.
-    verdicts : dict of str to list of Verdict
-        By the name of the family.
-    outcomes : list of Outcome
-        The experiments that were needed.
-    elapsed_s : float
-        Wall time of the whole in seconds.
-    """
+    """The verdicts on the claims of some families."""
 
     families: list[Family]
+    #: By the name of the family.
     verdicts: dict[str, list[Verdict]]
     outcomes: list[Outcome]
     elapsed_s: float
@@ -187,22 +139,9 @@ def reproduce(
 ) -> Reproduction:
     """Run the experiments of claims as far as their results are not stored, and judge the claims.
 
-    Parameters
-    ----------
-    chosen : sequence of Family
-        The claims.
-    options : RunOptions
-        How to run them; `output` is a directory with one directory of results per experiment, by
-        default each experiment's own.
-    listener : callable, optional
-        Makes a listener of progress, given the experiment and the number of its runs.
-
-    Raises
-    ------
-    SimschedError
-        A run is impossible, or results cannot be written.
-    Interrupted
-        On Ctrl-C; what has finished is stored.
+    The `output` of the options gets one directory of results per experiment; by default each has
+    its own. `listener` makes a listener of progress, given the experiment and the number of its
+    runs.
     """
     begin_s = perf_counter()
     studies = {name: family.studies[name] for family in chosen for name in family.needed()}
@@ -243,7 +182,6 @@ def _directories(studies: Mapping[str, Examined], output: Path | None) -> dict[s
 
 
 def _is_needed(points: Set[Point], name: str, cell: Cell) -> bool:
-    """Return whether claims need a cell."""
     sweep = sweep_key(cell.sweep)
     return Point(name, cell.machine, cell.workload, cell.policy, sweep) in points
 
@@ -251,15 +189,7 @@ def _is_needed(points: Set[Point], name: str, cell: Cell) -> bool:
 def rows_by_point(
     name: str, rows: Sequence[Mapping[str, Any]]
 ) -> dict[Point, dict[int, Mapping[str, Any]]]:
-    """Return the rows of an experiment by point and seed.
-
-    Parameters
-    ----------
-    name : str
-        What claims call the experiment.
-    rows : sequence of mapping
-        One per run, as :class:`~simsched.experiment.runner.Outcome` has them.
-    """
+    """Return the rows of an experiment, one per run, by point and seed."""
     found: dict[Point, dict[int, Mapping[str, Any]]] = {}
     for row in rows:
         labels = (row["machine"], row["workload"], row["policy"])
@@ -268,15 +198,7 @@ def rows_by_point(
 
 
 def claims_about(experiment: str, rows: Sequence[Mapping[str, Any]]) -> list[Verdict]:
-    """Return the verdicts on the shipped claims that need no other experiment than one.
-
-    Parameters
-    ----------
-    experiment : str
-        Name of a shipped experiment.
-    rows : sequence of mapping
-        Its rows.
-    """
+    """Return the verdicts on the shipped claims that need no other experiment than one."""
     found: list[Verdict] = []
     numbers = rows_by_point(experiment, rows)
     for name in families():

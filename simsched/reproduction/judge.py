@@ -38,42 +38,24 @@ HOLDS, FAILS = "holds", "fails"
 
 @dataclass(frozen=True)
 class CaseVerdict:
-    """One case of a claim.
+    """One case of a claim."""
 
-    Parameters
-    ----------
-    where : dict of str to str
-        Its labels.
-    simulated : dict of str to list of float
-        The numbers by the name of a term; ``""`` when there is only one quantity.
-    holds : bool
-        Whether the statement is true for it.
-    """
-
+    #: Its labels.
     where: dict[str, str]
+    #: The numbers by the name of a term; ``""`` when there is only one quantity.
     simulated: dict[str, list[float]]
     holds: bool
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What has come out for a claim.
-
-    Parameters
-    ----------
-    planned : PlannedClaim
-        The claim.
-    holds : bool or None
-        None when it cannot be evaluated.
-    cases : list of CaseVerdict
-        The single comparisons.
-    text : str
-        What a probe says, when that is text.
-    """
+    """What has come out for a claim."""
 
     planned: PlannedClaim
+    #: None when it cannot be evaluated.
     holds: bool | None
     cases: list[CaseVerdict] = field(default_factory=list)
+    #: What a probe says, when that is text.
     text: str = ""
 
     @property
@@ -88,15 +70,7 @@ class Verdict:
 
 
 def judge(planned: PlannedClaim, rows: Rows) -> Verdict:
-    """Return the verdict on a claim.
-
-    Parameters
-    ----------
-    planned : PlannedClaim
-        The claim.
-    rows : mapping
-        Rows of all its experiments.
-    """
+    """Return the verdict on a claim from the rows of all its experiments."""
     claim = planned.claim
     if claim.not_evaluable is not None:
         return Verdict(planned, None)
@@ -189,7 +163,6 @@ def _order(
 
 
 def _number(quantity: Quantity, rows: Rows) -> float:
-    """Return the value of a term."""
     if quantity.over in ALONG_ONLY:
         series = quantity.series[0]
         return reduce_along(str(quantity.over), series.x, _values(series, rows))
@@ -198,7 +171,6 @@ def _number(quantity: Quantity, rows: Rows) -> float:
 
 
 def _compare(claim: Claim, left: float, operator: str, right: float) -> bool:
-    """Return whether two numbers are in a relation."""
     if operator == "~=":
         tolerance = claim.tolerance or Tolerance(relative=ALIKE_TOLERANCE)
         return abs(left - right) <= tolerance.of(max(abs(left), abs(right)))
@@ -211,22 +183,12 @@ def _compare(claim: Claim, left: float, operator: str, right: float) -> bool:
 
 
 def _values(series: Series, rows: Rows) -> list[float]:
-    """Return the numbers of a series."""
     return [item.value if isinstance(item, Constant) else read(item, rows) for item in series.items]
 
 
 def read(reading: Reading, rows: Rows) -> float:
     """Return a simulated number.
 
-    Parameters
-    ----------
-    reading : Reading
-        Which one.
-    rows : mapping
-        Rows by point and seed.
-
-    Notes
-    -----
     Means of comparisons are taken over comparisons of runs with the same seed when both points have
     the same seeds, otherwise means are compared.
     """
@@ -246,7 +208,6 @@ def read(reading: Reading, rows: Rows) -> float:
 
 
 def _by_seed(rows: Mapping[int, Row], measure: Measure) -> dict[int, float]:
-    """Return a measure of runs by their seeds."""
     return {seed: _measured(row, measure) for seed, row in rows.items()}
 
 
@@ -281,15 +242,6 @@ def _seeds(values: Sequence[float], how: str) -> float:
 def compare(how: str, value: float, base: float) -> float:
     """Return a number beside a baseline.
 
-    Parameters
-    ----------
-    how : {"reduction_percent", "speedup_percent", "ratio", "difference"}
-        100 (1 - value / base), 100 (base / value - 1), value / base, or value - base.
-    value, base : float
-        The numbers.
-
-    Examples
-    --------
     >>> compare("reduction_percent", 3.0, 4.0), compare("speedup_percent", 4.0, 5.0)
     (25.0, 25.0)
     """
@@ -318,8 +270,6 @@ def reduce(how: str, values: Sequence[float]) -> float:
 def reduce_along(how: str, x: Sequence[float], values: Sequence[float]) -> float:
     """Return the slope of the least-squares line, or the place of the smallest or largest value.
 
-    Examples
-    --------
     >>> reduce_along("argmin", [1.0, 2.0, 4.0], [3.0, 1.0, 2.0])
     2.0
     """
@@ -346,15 +296,8 @@ def line(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
 
 
 def crossing(x: Sequence[float], signs: Sequence[float]) -> float:
-    """Return where numbers along an axis change their sign, by linear interpolation.
+    """Return where numbers change their sign, by linear interpolation; NaN unless they do so once.
 
-    Returns
-    -------
-    float
-        NaN unless they change it exactly once.
-
-    Examples
-    --------
     >>> crossing([1.0, 2.0, 3.0], [-1.0, -1.0, 3.0])
     2.25
     """
@@ -375,16 +318,8 @@ def has_trend(
 ) -> bool:
     """Return whether numbers along an axis behave as published.
 
-    Parameters
-    ----------
-    trend : str
-        One of those of a claim.
-    x, values : sequence of float
-        Places on the axis and numbers.
-    signs : sequence of float
-        Numbers whose sign says on which side of equality they are.
-    tolerance : Tolerance, optional
-        Of a constant; relative to the largest number.
+    `signs` are numbers whose sign says on which side of equality the values are. The tolerance of a
+    constant is relative to the largest number.
     """
     if any(math.isnan(value) for value in values):
         return False

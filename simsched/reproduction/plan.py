@@ -32,28 +32,14 @@ Spec = dict[str, Any]
 
 
 class Planner:
-    """Resolves the claims of one file.
-
-    Parameters
-    ----------
-    document : Document
-        The claims file.
-    study : callable
-        Returns the experiment of a name; raises SimschedError.
-    """
+    """Resolves the claims of one file; `study` returns the experiment of a name."""
 
     def __init__(self, document: Document, study: Callable[[str], Examined]) -> None:
         self.document = document
         self._study = study
 
     def plan(self, position: int, claim: Claim, source: str) -> PlannedClaim:
-        """Return a claim with what it names.
-
-        Raises
-        ------
-        ConfigurationError
-            An unknown name, or a selection without a single meaning.
-        """
+        """Return a claim with what it names; refuse a selection without a single meaning."""
         loc: KeyPath = ("claims", position)
         if claim.not_evaluable is not None:
             return PlannedClaim(claim, source)
@@ -88,7 +74,6 @@ class Planner:
             self.document.fail((*loc, "probe"), str(error))
 
     def _order(self, claim: Claim, loc: KeyPath) -> list[OrderCase]:
-        """Return the cases of an ordering."""
         names = claim.names()
         cases: list[OrderCase] = []
         for base in [spec_of(item) for item in claim.cases or []] or [{}]:
@@ -179,17 +164,7 @@ class Planner:
     def _series(
         self, spec: Spec, loc: KeyPath, way: Mapping[str, str] | None = None
     ) -> list[Series]:
-        """Return the series of a selection.
-
-        Parameters
-        ----------
-        spec : dict
-            What is selected.
-        loc : tuple
-            Place of messages.
-        way : mapping, optional
-            Labels and swept values that are given by the case.
-        """
+        """Return the series of a selection; `way` has what the case gives of it."""
         points = self._points(spec, loc, way)
         along = spec.get("along")
         if along is not None and along not in _where(points[0]):

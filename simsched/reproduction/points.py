@@ -19,20 +19,13 @@ Sweep = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Point:
-    """Runs of an experiment that differ in their seed alone.
-
-    Parameters
-    ----------
-    experiment, machine, workload, policy : str
-        Labels.
-    sweep : tuple of (str, str)
-        Swept keys with the text of their values.
-    """
+    """Runs of an experiment that differ in their seed alone."""
 
     experiment: str
     machine: str
     workload: str
     policy: str
+    #: Swept keys with the text of their values.
     sweep: Sweep = ()
 
 
@@ -66,20 +59,12 @@ class Constant:
 
 @dataclass(frozen=True)
 class Series:
-    """Readings along an axis, or a single one.
+    """Readings along an axis, or a single one."""
 
-    Parameters
-    ----------
-    where : dict of str to str
-        What the readings have in common.
-    items : list of Reading or Constant
-        The readings.
-    x : list of float
-        Their places on the axis.
-    """
-
+    #: What the readings have in common.
     where: dict[str, str]
     items: list[Reading | Constant]
+    #: Their places on the axis.
     x: list[float]
 
 
@@ -101,26 +86,15 @@ class OrderCase:
 
 @dataclass(frozen=True)
 class PlannedClaim:
-    """A claim with everything found that it names.
-
-    Parameters
-    ----------
-    claim : Claim
-        The claim.
-    source : str
-        Short name of its source.
-    quantity : Quantity or None
-        What is looked at, except for orderings.
-    cases : list of OrderCase
-        For orderings.
-    answer : float, list of float, str or None
-        What its probe says.
-    """
+    """A claim with everything found that it names."""
 
     claim: Claim
+    #: Short name of its source.
     source: str
+    #: What is looked at, except for orderings, which have cases.
     quantity: Quantity | None = None
     cases: list[OrderCase] = field(default_factory=list)
+    #: What its probe says.
     answer: Answer | None = None
 
     def points(self) -> list[Point]:
@@ -144,15 +118,7 @@ class PlannedClaim:
 
 
 class Examined:
-    """A study that claims are about, and what they can name in it.
-
-    Parameters
-    ----------
-    name : str
-        Its name if it ships, otherwise the path of its file.
-    study : Study
-        Its parts and cells.
-    """
+    """A study, named if it ships and else by its file, and what claims can name in it."""
 
     def __init__(self, name: str, study: Study) -> None:
         self.name, self.study = name, study

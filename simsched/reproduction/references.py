@@ -46,49 +46,29 @@ MAX_PROBLEMS = 10  #: rows whose problems are told
 
 @dataclass(frozen=True)
 class Reference:
-    """A makespan that somebody else gives.
-
-    Parameters
-    ----------
-    machine, policy : str
-        What it was obtained on and with.
-    tiles : int or None
-        Tiles in a row of the matrix; None where the file does not give such a number.
-    makespan_s : float or None
-        In seconds; None where the file does not give such a number.
-    where : str
-        File and line.
-    problem : str
-        What is wrong with the numbers; empty if nothing is.
-    """
+    """A makespan that somebody else gives; None is what the file does not give as a number."""
 
     machine: str
     policy: str
+    #: Tiles in a row of the matrix.
     tiles: int | None
     makespan_s: float | None
+    #: File and line.
     where: str
+    #: What is wrong with the numbers; empty if nothing is.
     problem: str = ""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A reference with what the simulation says.
-
-    Parameters
-    ----------
-    reference : Reference
-        What was given.
-    makespans_s : tuple of float
-        Simulated, by seed; none if there is a problem.
-    wall_s : float
-        Time that one simulation took.
-    problem : str
-        Why the row cannot be simulated; empty if it can.
-    """
+    """A reference with what the simulation says."""
 
     reference: Reference
+    #: By seed; none if there is a problem.
     makespans_s: tuple[float, ...]
+    #: Time that one simulation took.
     wall_s: float
+    #: Why the row cannot be simulated; empty if it can.
     problem: str = ""
 
     @property
@@ -129,17 +109,8 @@ class Row:
 def read_references(path: Path) -> list[Reference]:
     """Return the makespans in a file.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Raises
-    ------
-    ConfigurationError
-        A file that cannot be read or holds nothing, a head without the columns or with one twice,
-        or a line without the columns of the head; the message names file and line. A value that is
-        no number or out of range is the problem of its row.
+    Refused is what is no such table; a value that is no number or out of range is the problem of
+    its row.
     """
     text = read_text(path)
     lines = [
@@ -233,27 +204,11 @@ def compare_references(
     seeds: int = 1,
     progress: Callable[[Reference], None] | None = None,
 ) -> Iterator[Row]:
-    """Yield each reference with its simulation, in their order.
+    """Yield each reference with the mean of its simulations, in their order.
 
-    Parameters
-    ----------
-    references : list of Reference
-        What others give.
-    program : {"cholesky", "lu", "gemm"}
-        What was run, in tiles of 960 x 960 single-precision elements unless `parameters` say
-        otherwise.
-    parameters : dict of str to object, optional
-        Other parameters of the program; the number of tiles is the file's.
-    seeds : int
-        Number of simulations; their mean counts.
-    progress : callable, optional
-        Called with each reference before it is simulated.
-
-    Raises
-    ------
-    ConfigurationError
-        An unknown program, or a number of tiles among the parameters. Whatever else cannot be
-        simulated is the problem of its row.
+    The program is cholesky, lu or gemm, in tiles of 960 x 960 single-precision elements unless
+    `parameters` say otherwise; the number of tiles is the file's. `progress` is called before each
+    simulation. What cannot be simulated is the problem of its row.
     """
     if program not in PROGRAMS:
         raise ConfigurationError(unknown_name("program", program, PROGRAMS))
@@ -306,13 +261,7 @@ def _named(
 
 
 def problems_of(rows: list[Row]) -> str:
-    """Return a message about all rows that cannot be simulated; empty if there are none.
-
-    Parameters
-    ----------
-    rows : list of Row
-        All of them.
-    """
+    """Return a message about all rows that cannot be simulated; empty if there are none."""
     wrong = [row for row in rows if row.problem]
     told = [f"{row.reference.where}: {_told(row)}" for row in wrong[:MAX_PROBLEMS]]
     more = len(wrong) - len(told)
@@ -331,13 +280,7 @@ def _told(row: Row) -> str:
 
 
 def by_policy(rows: list[Row]) -> list[dict[str, Any]]:
-    """Return for each policy how many rows there are and how large their errors.
-
-    Parameters
-    ----------
-    rows : list of Row
-        All of them; those that cannot be simulated are left out.
-    """
+    """Return for each policy how many rows could be simulated and how large their errors are."""
     simulated = [row for row in rows if not row.problem]
     names = dict.fromkeys(row.reference.policy for row in simulated)
     found = []

@@ -274,13 +274,7 @@ class Claim(Term):
                 raise FieldError((key,), "found beside not_evaluable, accepted: one of them")
 
     def names(self) -> list[str]:
-        """Return the names in the orderings, each once.
-
-        Raises
-        ------
-        ValueError
-            An ordering has another form.
-        """
+        """Return the names in the orderings, each once."""
         groups = [group for text in self.order or () for group in parse_order(text)[0]]
         return list(dict.fromkeys(name for group in groups for name in group))
 
@@ -364,18 +358,8 @@ _WORD = re.compile(r"\{[^{}]*\}|[^\s\[\]{}]+(?:\[[^\]]*\][^\s\[\]{}]*)*")
 def parse_order(text: str) -> tuple[list[list[str]], list[str]]:
     """Return the groups of an ordering and the operators between them.
 
-    Parameters
-    ----------
-    text : str
-        Names with operators between them; ``{a, b}`` is a group without order inside.
+    ``{a, b}`` is a group without order inside.
 
-    Raises
-    ------
-    ValueError
-        When the text has another form.
-
-    Examples
-    --------
     >>> parse_order("laws < {cats[level=2], cilk} ~= slaw")
     ([['laws'], ['cats[level=2]', 'cilk'], ['slaw']], ['<', '~='])
     """

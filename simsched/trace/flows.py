@@ -11,20 +11,10 @@ from simsched.trace.schema import EventKind, Trace
 def flow_times(
     trace: Trace,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return when the memory flows of a trace began and ended, their paths and bytes.
+    """Return begin and end (ps) of the memory flows of a trace, their paths and the bytes moved.
 
     A worker's flow starts when its access starts or, for a later flow of an access, when the one
     before has ended.
-
-    Parameters
-    ----------
-    trace : Trace
-        Events of the run.
-
-    Returns
-    -------
-    tuple of ndarray of int64, shape (n_flows,)
-        Begin and end in picoseconds, path, bytes moved.
     """
     events = trace.events
     chosen = np.isin(events["kind"], [EventKind.ACCESS, EventKind.FLOW_END, EventKind.TASK_RESUME])
@@ -45,18 +35,7 @@ def spread(
 ) -> NDArray[np.float64]:
     """Return the summed rate of amounts that are spread evenly over intervals, per bin.
 
-    Parameters
-    ----------
-    begin, end, amount : ndarray of float64, shape (n,)
-        Intervals and what passes in each.
-    chosen : ndarray of bool, shape (n,)
-        The intervals that count.
-    edges : ndarray of float64, shape (bins + 1,)
-        Edges of equal bins.
-
-    Returns
-    -------
-    ndarray of float64, shape (bins,)
+    The `chosen` intervals count; bins are equal, `edges` are one more than bins.
     """
     begin, end, amount = begin[chosen], end[chosen], amount[chosen]
     length = np.maximum(end - begin, 1e-12)

@@ -37,22 +37,7 @@ COMPRESSION = dict.fromkeys(EVENT_COLUMNS, "none") | {"iteration": "snappy", "ar
 
 
 def write_events(path: Path, trace: Trace, metadata: Metadata | None = None) -> None:
-    """Write the event trace of one run.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    trace : Trace
-        Events; columns and order are kept, `kind` stays a number (see the file's metadata).
-    metadata : mapping of str to str or bytes, optional
-        Stored with the file, beside ``event_kinds``.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written.
-    """
+    """Write the event trace of one run with metadata; `kind` stays a number."""
     with event_file(path, metadata) as file:
         for begin in range(0, len(trace), file.capacity):
             batch = slice(begin, begin + file.capacity)
@@ -68,43 +53,8 @@ def event_file(
 ) -> Iterator[EventSink]:
     """Open a file for the events of a run; it appears when the block has ended without an error.
 
-    Parameters
-    ----------
-    path : Path
-        The file.
-    metadata : mapping of str to str or bytes, optional
-        Stored with the file, beside ``event_kinds``.
-    capacity : int
-        Number of events in a row group.
-    about : callable, optional
-        Returns more metadata for the tasks and workers of the run.
-
-    Yields
-    ------
-    EventSink
-        What :func:`simsched.engine.run.simulate` takes as `events`.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written, at the beginning, in the run or at the end.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> from simsched.machine.synthetic import make_machine
-    >>> from simsched.workload.registry import make_small_workload
-    >>> from simsched.policy import make_policy
-    >>> from simsched.engine.run import simulate
-    >>> folder = TemporaryDirectory()
-    >>> path = Path(folder.name) / "events.parquet"
-    >>> with event_file(path) as events:
-    ...     run = simulate(
-    ...         make_machine(), make_small_workload("heat"), make_policy("cilk_a"), events=events
-    ...     )
-    >>> len(read_events(path)) == run.summary.n_events
-    True
-    >>> folder.cleanup()
+    It yields what :func:`simsched.engine.run.simulate` takes as `events`; a row group has
+    `capacity` events. `about` returns more metadata for the tasks and workers of the run.
     """
     with atomically(path) as temporary:
         with naming(path):
@@ -180,13 +130,7 @@ class _EventFile:
 
 
 def read_events(path: Path) -> Trace:
-    """Return the event trace in a file that :func:`write_events` has written.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be read or has other columns.
-    """
+    """Return the event trace in a file that :func:`write_events` has written."""
     with _reading(path), pq.ParquetFile(path) as file:
         schema = file.schema_arrow
         for name, kind in EVENT_COLUMNS.items():
@@ -203,32 +147,13 @@ def read_events(path: Path) -> Trace:
 
 
 def read_metadata(path: Path) -> dict[bytes, bytes]:
-    """Return what is stored with a Parquet file beside its columns.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be read.
-    """
+    """Return what is stored with a Parquet file beside its columns."""
     with _reading(path):
         return dict(pq.read_schema(path).metadata or {})
 
 
 def write_rows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write result rows; a column that a row lacks is null there.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    rows : sequence of mapping
-        One per run; values are numbers, text or lists of numbers.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written.
-    """
+    """Write result rows, one per run; a column that a row lacks is null there."""
     columns = dict.fromkeys(name for row in rows for name in row)
     write_table(
         path, pa.table({name: _column([row.get(name) for row in rows]) for name in columns})

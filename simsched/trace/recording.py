@@ -91,13 +91,7 @@ class Recording:
 
 
 def write_recording(path: Path, recording: Recording) -> None:
-    """Write a recording as one Parquet file: events as rows, everything else as its metadata.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written.
-    """
+    """Write a recording as one Parquet file: events as rows, everything else as its metadata."""
     write_events(path, recording.trace, recording_metadata(recording))
 
 
@@ -213,7 +207,6 @@ def _checked_classes(where: str, about: _About, workload: Workload | None) -> ND
 
 
 def _workload(path: Path, about: _AboutWorkload, metadata: dict[bytes, bytes]) -> Workload:
-    """Return the workload of a recording."""
     try:
         result = Workload(
             about.name,
@@ -242,7 +235,6 @@ def _packed(graph: TaskGraph) -> bytes:
 
 
 def _unpacked(path: Path, data: bytes) -> TaskGraph:
-    """Return the graph in such an archive."""
     with zipfile.ZipFile(io.BytesIO(data)) as packed:
         TABLE_BYTES.check(sum(member.file_size for member in packed.infolist()), path)
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:

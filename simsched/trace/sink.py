@@ -25,17 +25,9 @@ class EventSink(Protocol):
         """Number of events in a batch, 1 or more; only the last batch may have fewer."""
 
     def append(self, events: Events) -> None:
-        """Take the next batch.
+        """Take the next batch, the columns of `EVENT_COLUMNS`; an exception ends the run.
 
-        Parameters
-        ----------
-        events : mapping of str to ndarray
-            The columns of `EVENT_COLUMNS`. The backend writes the next batch to the same memory:
-            what is to be kept has to be copied.
-
-        Notes
-        -----
-        An exception ends the run and comes out of it.
+        The backend writes the next batch to the same memory: what is to be kept has to be copied.
         """
 
 
@@ -46,23 +38,13 @@ class InformedSink(EventSink, Protocol):
     def begin(self, workload: Workload, worker_thread: NDArray[np.int32]) -> None:
         """Learn which tasks and workers a run has, before its first batch.
 
-        Parameters
-        ----------
-        workload : Workload
-            The program as the policy's runtime executes it.
-        worker_thread : ndarray of int32, shape (n_workers,)
-            Hardware thread of each worker.
+        The program is as the policy's runtime executes it; `worker_thread` has the hardware
+        threads.
         """
 
 
 class KeptEvents:
-    """A sink that keeps all events in memory.
-
-    Parameters
-    ----------
-    capacity : int
-        Number of events in a batch.
-    """
+    """A sink that keeps all events in memory; a batch has `capacity`."""
 
     def __init__(self, capacity: int = 2**16) -> None:
         self.capacity = capacity
@@ -93,13 +75,7 @@ def make_columns(capacity: int) -> dict[str, Column]:
 
 
 def make_sink(events: bool | EventSink) -> EventSink | None:
-    """Return the sink that an `events` argument asks for: True keeps events in memory.
-
-    Raises
-    ------
-    ValueError
-        The sink takes no events at a time.
-    """
+    """Return the sink that an `events` argument asks for: True keeps events in memory."""
     if isinstance(events, bool):
         return KeptEvents() if events else None
     if events.capacity < 1:

@@ -26,12 +26,7 @@ CLOSING = (
 class WorkTimes:
     """Time that workers spent in bodies and joins; spawning and searching are not part of it.
 
-    Parameters
-    ----------
-    iteration, task, worker : ndarray of int32, shape (n,)
-        One entry per stretch of work: a task has several when it spawns or is moved.
-    seconds : ndarray of float64, shape (n,)
-        Length of each.
+    One entry per stretch of work: a task has several when it spawns or is moved.
     """
 
     iteration: NDArray[np.int32]
@@ -65,11 +60,6 @@ def work_times(trace: Trace) -> WorkTimes:
 
     A stretch begins when a worker starts or resumes a task and ends with what the worker does next:
     it spawns a child, suspends or ends the task, or loses it.
-
-    Parameters
-    ----------
-    trace : Trace
-        Events in the order of time.
     """
     events = trace.events
     order = np.flatnonzero(np.isin(events["kind"], [*OPENING, *CLOSING]))

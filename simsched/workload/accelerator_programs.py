@@ -58,7 +58,6 @@ DEVIATION = {"copy": 0.032, "library": 0.062, "critical": 0.058, "batch": 0.072}
 class Program:
     """One program."""
 
-    #: As in the source.
     name: str
     #: Kernels of a query, or of a step of a batch job.
     kernels: int
@@ -160,15 +159,12 @@ class Profile:
 
     #: Size; 1 for copies out of the device; 1 for copies of pinned memory; shape (n_samples, 3).
     features: FloatArray
-    #: Durations; shape (n_samples,).
     seconds: FloatArray
 
 
 def profile(task_class: str, reading: int = 0) -> Profile | None:
     """Return a profile of a task class of `accelerator_mix`; None for host code.
 
-    Notes
-    -----
     180 library calls, 200 samples of each kernel of a service, 1000 invocations of each kernel of a
     batch job, 500 copies of each kind, with other inputs than those of the workload.
     """

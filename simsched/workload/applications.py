@@ -25,7 +25,6 @@ class Applications:
     query: NDArray[np.int32]
     #: What a runtime sees of a kernel or copy when it is submitted.
     feature_names: tuple[str, ...]
-    #: Their values; shape (n_tasks, n_features).
     features: NDArray[np.float64]
     #: Buffers that the application has allocated as pinned memory; shape (n_blocks,).
     pinned: NDArray[np.bool_]

@@ -24,7 +24,6 @@ _States = NDArray[np.uint64]
 class BenchFlows(NamedTuple):
     """Flows in the order in which they are issued."""
 
-    #: Bytes of each flow; shape (n_tasks,).
     size_bytes: FloatArray
     #: Memory controller of each flow; `OWN_CONTROLLER` for that of the worker it is issued to,
     #: worker number modulo 8; shape (n_tasks,).
@@ -81,7 +80,6 @@ def bench_flows(n_tasks: int, *, remote: bool) -> BenchFlows:
 
 
 def _advance(state: _States) -> _States:
-    """Return the states that follow."""
     state = state ^ (state << np.uint64(13))
     state = state ^ (state >> np.uint64(7))
     return state ^ (state << np.uint64(17))

@@ -29,7 +29,6 @@ class Adjacency(NamedTuple):
 
     #: Targets of source i are ``target[ptr[i]:ptr[i + 1]]``; shape (n + 1,).
     ptr: Int64Array
-    #: Targets, grouped by source.
     target: Int32Array
 
 
@@ -40,9 +39,7 @@ class Accesses(NamedTuple):
     ptr: Int64Array
     #: First access of the join; ``ptr[t + 1]`` when it has none; shape (n_tasks,).
     join: Int64Array
-    #: Block of each access; shape (n_accesses,).
     block: Int32Array
-    #: Bytes moved by each access; shape (n_accesses,).
     read_bytes: Int64Array
     written_bytes: Int64Array
 
@@ -54,7 +51,6 @@ class Overlaps(NamedTuple):
     owner: Int64Array
     #: Which part it lies in, ascending for each owner.
     part: Int64Array
-    #: Its first item.
     first: Int64Array
     #: Number of items in the piece, at least 1.
     items: Int64Array
@@ -259,10 +255,6 @@ def build_graph(
     -------
     TaskGraph
         Not validated yet; `Workload.validate` does that.
-
-    Notes
-    -----
-    The graph is not validated here: :meth:`TaskGraph.validate` does that.
     """
     costs = _by_kind(ops)
     n_tasks = costs.shape[1]
@@ -302,10 +294,7 @@ def build_graph(
 
 
 def last_writes(accessed: Accesses) -> BoolArray:
-    """Return which accesses are the last ones, in the order of tasks, that write to their block.
-
-    There is one true entry for each block that is written.
-    """
+    """Return which accesses are the last ones, in the order of tasks, that write to their block."""
     writes = np.flatnonzero(accessed.written_bytes > 0)[::-1]
     _, place = np.unique(accessed.block[writes], return_index=True)
     is_last = np.zeros(len(accessed.block), dtype=np.bool_)
@@ -364,10 +353,7 @@ def check_size(workload: str, *, tasks: int = 0, edges: float = 0, data_bytes: f
 
 
 def check_arrival(workload: str, key: str, value: float, last_s: float) -> None:
-    """Refuse a parameter with which tasks arrive after the end of simulated time.
-
-    Refused is what is later than `LAST_ARRIVAL_S`, or not a number.
-    """
+    """Refuse a parameter with which tasks arrive after `LAST_ARRIVAL_S`, or that is no number."""
     if not last_s <= LAST_ARRIVAL_S:
         raise ConfigurationError(
             f"workload {workload}: {key}: found {value!r}, with which arrivals go on for "

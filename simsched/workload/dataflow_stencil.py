@@ -56,7 +56,6 @@ TOKEN_BYTES = 4
 class StencilGrid:
     """Blocks of a matrix."""
 
-    #: Blocks along each dimension.
     counts: tuple[int, ...]
     #: Elements of a block along each dimension.
     block: tuple[int, ...]

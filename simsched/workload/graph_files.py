@@ -20,22 +20,17 @@ from pathlib import Path
 
 from simsched.files.bounded import is_there
 from simsched.files.errors import ConfigurationError
+from simsched.names.parameters import Bounds, Parameter
 from simsched.names.specs import Spec, parse_spec
 from simsched.workload.graph import Workload
 
 #: Endings of names; ``.gz`` may follow.
 SUFFIXES = (".json", ".graphml", ".dot", ".gv", ".csv", ".xml")
-MAX_ITERATIONS = 2**31 - 1
+ITERATIONS = Parameter("iterations", int, None, Bounds(1, 2**31 - 1), optional=True)
 
 
 def is_graph_file(text: str) -> bool:
-    """Say whether a text names a task graph file, options aside; its ending decides.
-
-    Examples
-    --------
-    >>> is_graph_file("my.dot"), is_graph_file("my.json.gz[iterations=2]"), is_graph_file("heat")
-    (True, True, False)
-    """
+    """Say whether a text names a task graph file, options aside; its ending decides."""
     return _has_suffix(text[: _path_length(text)])
 
 
@@ -93,16 +88,8 @@ def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
 
     given = _gathered(path, options)
     name = given.pop("format", None)
-    iterations = given.pop("iterations", None)
-    if iterations is not None and (
-        not isinstance(iterations, int)
-        or type(iterations) is bool
-        or not (1 <= iterations <= MAX_ITERATIONS)
-    ):
-        raise ConfigurationError(
-            f"{path}: iterations: found {iterations!r}, "
-            f"accepted a whole number, 1 to {MAX_ITERATIONS}"
-        )
+    asked = given.pop("iterations", None)
+    iterations = ITERATIONS.checked(asked, f"{path}: iterations")
     workload = import_workload(path, None if name is None else str(name), **given)
     return workload if iterations is None else replace(workload, iterations=iterations)
 

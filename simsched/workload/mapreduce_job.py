@@ -55,10 +55,8 @@ MOST_FILES = 1000  #: that a reduce task may have
 class JobShape:
     """Sizes and costs of a job."""
 
-    #: Number of map and reduce tasks.
     splits: int
     reduces: int
-    #: Bytes that a map task reads.
     split_bytes: int
     #: Bytes of map output over bytes of input.
     map_output_ratio: float
@@ -288,16 +286,7 @@ def single_job(
 
 
 def has_jobs(graph: TaskGraph) -> bool:
-    """Return whether a graph has tasks of a class of this module, and no spawn tree.
-
-    Examples
-    --------
-    >>> from simsched.workload.builder import build_graph
-    >>> has_jobs(build_graph(np.ones(2), class_names=("ann/sort.map",)))
-    True
-    >>> has_jobs(build_graph(np.ones(2)))
-    False
-    """
+    """Return whether a graph has tasks of a class of this module, and no spawn tree."""
     return len(graph.child) == 0 and any(name.endswith(ENDINGS) for name in graph.class_names)
 
 

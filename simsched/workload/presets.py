@@ -26,10 +26,10 @@ from simsched.names.user_code import is_file_spec
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import is_graph_file, read_graph_file, workload_spec
 from simsched.workload.registry import (
-    check_parameter,
     find_workload,
     list_workloads,
     make_workload,
+    resolve_parameters,
 )
 
 
@@ -61,7 +61,7 @@ class Preset(Section):
             raise FieldError(("generator",), str(error)) from error
         for key, value in self.parameters.items():
             try:
-                check_parameter(chosen, key, value)
+                resolve_parameters(chosen, {key: value})
             except ConfigurationError as error:
                 raise FieldError(("parameters", key), str(error)) from error
         return self

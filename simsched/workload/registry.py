@@ -20,182 +20,64 @@ Programs that differ in defaults only share a function; each is a :func:`variant
 from __future__ import annotations
 
 import inspect
-import math
-import sys
-import types
-import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, partial, wraps
-from importlib.metadata import entry_points
-from typing import Annotated, Any, Literal, TypeVar
+from functools import partial, wraps
+from typing import Any, Self, TypeVar
 
-from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.files.units import parse_size
-from simsched.names.registry import blamed, check_returned, import_modules, place_of, summary_of
-from simsched.names.typed_in import has_file, parts_of, was_read
-from simsched.names.user_code import (
-    is_file_spec,
-    load_user_file,
-    name_in_file,
-    names_for,
-    offering_packages,
-)
+from simsched.files.errors import ConfigurationError
+from simsched.names.extensions import blamed, check_returned
+from simsched.names.loading import home_of, offering_packages
+from simsched.names.parameters import MIB as MIB
+from simsched.names.parameters import Bounds as Bounds
+from simsched.names.parameters import Cost as Cost
+from simsched.names.parameters import Count as Count
+from simsched.names.parameters import Fraction as Fraction
+from simsched.names.parameters import Size as Size
+from simsched.names.parameters import SizeOrZero as SizeOrZero
+from simsched.names.parameters import checked
+from simsched.names.registry import Entry, Registry
+from simsched.names.typed_in import has_file, is_read, parts_of
+from simsched.names.user_code import is_file_spec
 from simsched.workload.graph import Workload
-
-ENTRY_POINT_GROUP = "simsched.workloads"
-MIB = 2**20
-_SWITCHES = {"yes": True, "true": True, "no": False, "false": False}
 
 Generator = Callable[..., Workload]
 Function = TypeVar("Function", bound=Generator)
 
 
 @dataclass(frozen=True)
-class Bounds:
-    """Smallest and largest accepted value of a parameter, both included; None for no limit."""
+class WorkloadGenerator(Entry[Generator]):
+    """A registered generator; its function takes the seed and the parameters as keywords."""
 
-    low: float | None = None
-    high: float | None = None
-
-    def __str__(self) -> str:
-        if self.low is None:
-            return "any number" if self.high is None else f"at most {self.high}"
-        return f"{self.low} or more" if self.high is None else f"{self.low} to {self.high}"
-
-    def holds(self, value: float) -> bool:
-        """Whether `value` is accepted."""
-        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
-
-
-Count = Annotated[int, Bounds(1, 2**31 - 1)]
-Size = Annotated[int, Bounds(1, 2**50)]
-SizeOrZero = Annotated[int, Bounds(0, 2**50)]
-Cost = Annotated[float, Bounds(0)]
-Fraction = Annotated[float, Bounds(0, 1)]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One parameter of a generator.
-
-    Parameters
-    ----------
-    name : str
-        As in YAML and in the function.
-    type : type
-        ``int``, ``float``, ``bool`` or ``str``.
-    default : object
-        Value when it is not given.
-    bounds : Bounds
-        Accepted numbers.
-    choices : tuple of str
-        Accepted words; empty when any text is.
-    optional : bool
-        Whether None is accepted.
-    """
-
-    name: str
-    type: type
-    default: object
-    bounds: Bounds = Bounds()
-    choices: tuple[str, ...] = ()
-    optional: bool = False
+    #: Parameters of a small instance, for checks that run every generator.
+    small: Mapping[str, object] = field(default_factory=dict)
+    #: One sentence about it; by default from the function's docstring.
+    about: str = ""
+    #: What a variant has bound, see :func:`variant`.
+    bound: tuple[object, ...] = ()
 
     @property
-    def accepted(self) -> str:
-        """What a message says is accepted."""
-        if self.choices:
-            text = ", ".join(self.choices)
-        elif self.type in (int, float):
-            text = f"{'a whole' if self.type is int else 'a finite'} number, {self.bounds}"
-            text += ", or text such as '2 MiB'" if self.name.endswith("_bytes") else ""
-        else:
-            text = {bool: "true or false", str: "text"}[self.type]
-        return f"{text}, or null" if self.optional else text
+    def summary(self) -> str:
+        """One sentence about it."""
+        return self.about or super().summary
 
-    def check(self, value: object) -> object:
-        """Return the value as the generator takes it.
+    @property
+    def place(self) -> str:
+        """Where it is defined, for messages."""
+        place = super().place
+        if not self.about:
+            return place
+        line = inspect.unwrap(self.function).__code__.co_firstlineno
+        return f"{place}, line {line}, with {[*self.bound]}"
 
-        Raises
-        ------
-        ValueError
-            When it is not accepted; the message is for the user.
-        """
-        if value is None and self.optional:
-            return None
-        if isinstance(value, str) and self.name.endswith("_bytes"):
-            value = parse_size(value)
-        if self.type is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value) if abs(value) < 2**1023 else math.inf
-        if type(value) is not self.type or (self.choices and value not in self.choices):
-            raise ValueError(f"found {value!r}, accepted {self.accepted}")
-        if isinstance(value, int | float) and not self._admits(value):
-            raise ValueError(f"found {value!r}, accepted {self.accepted}")
-        return value
-
-    def _admits(self, number: float) -> bool:
-        """Return whether a number, or a truth value, is finite and within bounds."""
-        finite = isinstance(number, int) or math.isfinite(number)
-        return finite and self.bounds.holds(number)
-
-    def read(self, text: str) -> object:
-        """Return the value that a text stands for where all values are written as text.
-
-        Raises
-        ------
-        ValueError
-            When it is not accepted; the message is for the user.
-        """
-        if self.type is str:
-            return self.check(text)
-        if self.optional and text == "null":
-            return None
-        value = _SWITCHES.get(text.lower()) if self.type is bool else _number(self.type, text)
-        return self.check(text if value is None else value)
-
-
-@dataclass(frozen=True)
-class WorkloadGenerator:
-    """A registered generator.
-
-    Parameters
-    ----------
-    name : str
-        What YAML files call it.
-    function : callable
-        Takes the seed and the parameters as keywords, returns a Workload.
-    parameters : dict of str to Parameter
-        Its parameters in the order of the signature.
-    summary : str
-        One sentence about it.
-    small : dict of str to object
-        Parameters of a small instance, for checks that run every generator.
-    place : str
-        Where it has got its name.
-    namespace : dict of str to object
-        Global names of the module that has registered it.
-    file : str
-        What the line was compiled from that has registered it.
-    """
-
-    name: str
-    function: Generator
-    parameters: dict[str, Parameter]
-    summary: str
-    small: dict[str, object]
-    place: str
-    namespace: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    file: str = ""
+    def replaces(self, known: Self) -> bool:
+        """Return whether it is what has its name already; cells of notebooks are run again."""
+        return super().replaces(known) or not (self.in_files or known.in_files)
 
     @property
     def in_files(self) -> bool:
         """Whether all its code was read from files, see :mod:`simsched.names.typed_in`."""
-        registered = not self.namespace or was_read(self.namespace["__name__"], self.file)
-        return registered and all(map(has_file, parts_of(self.function)))
-
-
-_registered: dict[str, WorkloadGenerator] = {}
+        return is_read(self.home) and all(map(has_file, parts_of(self.function)))
 
 
 def generator(
@@ -221,10 +103,9 @@ def generator(
     ValueError
         The name is taken, or a parameter has no default or a type that is not supported.
     """
-    caller = sys._getframe(1)
 
     def register(function: Function) -> Function:
-        _register(name, function, summary_of(function), small, place_of(function), caller)
+        generators.add(WorkloadGenerator(name, function, small or {}))
         return function
 
     return register
@@ -240,25 +121,8 @@ def variant(
 ) -> None:
     """Register a function that several workloads share, with defaults of its own.
 
-    Parameters
-    ----------
-    name : str
-        What YAML files call it.
-    function : callable
-        Like a generator, but before the seed it takes the name and `bound`.
-    summary : str
-        One sentence that says which program it is.
-    *bound : object
-        What sets it apart and nobody else can choose.
-    small : mapping of str to object, optional
-        As for :func:`generator`.
-    **defaults : object
-        Defaults that differ from those of the function.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`generator`.
+    It is like a generator, but before the seed it takes the name and `bound`, which sets the
+    workload apart and nobody else can choose.
     """
     made = partial(function, name, *bound, **defaults)
 
@@ -267,39 +131,9 @@ def variant(
         return made(seed, **parameters)
 
     program.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]
-    caller = sys._getframe(1)  # the function is the same for all its variants
-    place = f"{caller.f_globals['__name__']}, line {caller.f_lineno}"
-    _register(name, program, summary, small, place, caller)
-
-
-def _register(
-    name: str,
-    function: Generator,
-    summary: str,
-    small: Mapping[str, object] | None,
-    place: str,
-    caller: types.FrameType,
-) -> None:
-    """Add a generator to those that are known; the same one again when its module is reloaded.
-
-    What a file of a user defines is known by the path of the file only, see
-    :mod:`simsched.names.user_code`.
-    """
-    names = caller.f_globals
-    known = names_for("generators", names, _registered)
-    taken = known.get(name)
-    if taken is not None and taken.place != place:
-        raise ValueError(f"workload {name!r}: registered twice, by {taken.place} and by {place}")
-    known[name] = WorkloadGenerator(
-        name,
-        function,
-        parameters_of(function),
-        summary,
-        dict(small or {}),
-        place,
-        names,
-        caller.f_code.co_filename,
-    )
+    told = (*bound, *defaults.items())
+    home = home_of(function)
+    generators.add(WorkloadGenerator(name, program, small or {}, summary, told, home=home))
 
 
 def list_workloads() -> list[WorkloadGenerator]:
@@ -310,51 +144,27 @@ def list_workloads() -> list[WorkloadGenerator]:
     list of WorkloadGenerator
         With their parameters and defaults.
     """
-    _discover()
-    return [_registered[name] for name in sorted(_registered)]
+    return list(generators.all().values())
 
 
 def find_workload(name: str) -> WorkloadGenerator:
-    """Return the generator of that name.
-
-    Parameters
-    ----------
-    name : str
-        As registered, or a file ``path.py`` or ``path.py:NAME``.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown, the message lists the accepted names and the nearest; or the file is wrong.
-    """
-    _discover()
-    if is_file_spec(name):
-        return _of_file(name)
-    if name not in _registered:
-        raise ConfigurationError(unknown_name("workload", name, _registered))
-    return _registered[name]
-
-
-def _of_file(spec: str) -> WorkloadGenerator:
-    """Return the generator of a file."""
-    found = names_for("generators", vars(load_user_file("workload", spec)), _registered)
+    """Return the generator of a registered name, or of a file ``path.py`` or ``path.py:NAME``."""
+    if not is_file_spec(name):
+        return generators.find(name)
     accepted = 'a function below @simsched.workload.registry.generator("NAME")'
-    return found[name_in_file(spec, "workload", found, accepted)]
+    return generators.find_in_file(name, accepted)
 
 
 def is_found_anywhere(name: str) -> bool:
-    """Return whether another process finds a generator by its name, as this one does.
+    """Return whether another process finds a generator by its name or file, as this one does.
 
-    Parameters
-    ----------
-    name : str
-        As registered, or a file. What a script or a notebook has registered is known to its
-        process only, also when it is a variant of a function that ships.
+    What a script or a notebook has registered is known to its process only, also when it is a
+    variant of a function that ships.
     """
     if is_file_spec(name):
         return True
     chosen = find_workload(name)
-    package = str(chosen.namespace.get("__name__", "")).partition(".")[0]
+    package = chosen.home.__name__.partition(".")[0]
     return chosen.in_files and package in {"simsched", *offering_packages()}
 
 
@@ -402,17 +212,7 @@ class _Given(dict[str, object]):
 def generated(
     chosen: WorkloadGenerator, params: Mapping[str, object], seed: int, name: str = ""
 ) -> Workload:
-    """Return a workload of a generator.
-
-    Parameters
-    ----------
-    chosen : WorkloadGenerator
-        The generator.
-    params, seed
-        As for :func:`make_workload`, which also has what is raised.
-    name : str
-        What messages call it, by default its name.
-    """
+    """Return a workload of a generator; `name` is what messages call it, by default its own."""
     given = resolve_parameters(chosen, params)
     what = f"workload {name or chosen.name}"
     if type(seed) is not int or seed < 0:
@@ -436,129 +236,17 @@ def generator_of(workload: Workload) -> WorkloadGenerator | None:
 
 
 def make_small_workload(name: str) -> Workload:
-    """Return the small instance of a generator.
-
-    Parameters
-    ----------
-    name : str
-        Name of the generator.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown generator.
-    """
+    """Return the small instance of a generator."""
     return make_workload(name, find_workload(name).small)
 
 
 def resolve_parameters(
     chosen: WorkloadGenerator, params: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return all parameters of a generator: the given ones checked, the others by default.
-
-    Parameters
-    ----------
-    chosen : WorkloadGenerator
-        Whose parameters.
-    params : mapping of str to object
-        Those that differ from their defaults.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown parameter, or a value that is not accepted.
-    """
-    given = {key: check_parameter(chosen, key, value) for key, value in params.items()}
-    return {name: item.default for name, item in chosen.parameters.items()} | given
+    """Return all parameters of a generator: the given ones checked, the others by default."""
+    return checked(f"workload {chosen.name}", chosen.parameters, params)
 
 
-def check_parameter(chosen: WorkloadGenerator, key: str, value: object) -> object:
-    """Return the value of one parameter as the generator takes it.
-
-    Parameters
-    ----------
-    chosen : WorkloadGenerator
-        Whose parameter.
-    key : str
-        Its name.
-    value : object
-        Its value as written.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown parameter, or a value that is not accepted.
-    """
-    if key not in chosen.parameters:
-        raise ConfigurationError(
-            unknown_name(f"parameter of workload {chosen.name}", str(key), chosen.parameters)
-        )
-    try:
-        return chosen.parameters[key].check(value)
-    except ValueError as error:
-        raise ConfigurationError(f"workload {chosen.name}: {key}: {error}") from error
-
-
-def parameters_of(function: Callable[..., object]) -> dict[str, Parameter]:
-    """Return the keyword-only parameters of a function as its signature describes them.
-
-    Parameters
-    ----------
-    function : callable
-        Each keyword-only parameter has a type that the description of this module allows and a
-        default.
-
-    Raises
-    ------
-    ValueError
-        A parameter without a default or of another type.
-    """
-    hints = typing.get_type_hints(function, include_extras=True)
-    found = {}
-    for name, item in inspect.signature(function).parameters.items():
-        if item.kind is not item.KEYWORD_ONLY:
-            continue
-        if item.default is item.empty:
-            raise ValueError(f"{place_of(function)}: parameter {name} has no default")
-        found[name] = _parameter(name, hints[name], item.default)
-    return found
-
-
-def _number(kind: type, text: str) -> int | float | None:
-    """Return the number that a text says, None when it says none of that type."""
-    try:
-        return int(text) if kind is int else float(text)
-    except ValueError:
-        return None
-
-
-@cache
-def _discover() -> None:
-    """Import every module of the generators and every entry point, once."""
-    import_modules("simsched.workload.generators")
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        try:
-            point.load()
-        except Exception as error:
-            raise ConfigurationError(
-                f"entry point {point.name} = {point.value} of group {ENTRY_POINT_GROUP}: {error}"
-            ) from error
-
-
-def _parameter(name: str, hint: Any, default: object) -> Parameter:
-    """Return a parameter as its type hint describes it."""
-    bounds, optional = Bounds(), False
-    choices: tuple[str, ...] = ()
-    for _ in range(3):
-        origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-        if origin is Annotated:
-            bounds = next((extra for extra in arguments[1:] if isinstance(extra, Bounds)), bounds)
-            hint = arguments[0]
-        elif origin in (types.UnionType, typing.Union) and type(None) in arguments:
-            optional = True
-            hint = next(kind for kind in arguments if kind is not type(None))
-        elif origin is Literal:
-            choices, hint = arguments, str
-    if hint not in (int, float, bool, str):
-        raise ValueError(f"parameter {name}: type {hint} is not supported")
-    return Parameter(name, hint, default, bounds, choices, optional)
+generators: Registry[WorkloadGenerator] = Registry(
+    "workload", "simsched.workload.generators", group="simsched.workloads"
+)

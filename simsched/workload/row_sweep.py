@@ -59,9 +59,7 @@ Colours = Annotated[int, Bounds(1, 2)]
 class RowSweep:
     """What a sweep over a matrix reads, writes and computes."""
 
-    #: Elements per row.
     columns: int
-    #: Bytes of one element.
     element_bytes: int
     #: Copies of the matrix that a block holds.
     copies: int
@@ -70,7 +68,6 @@ class RowSweep:
     #: Whether what is written is also read first; without effect on a single copy, which is read
     #: anyway.
     write_allocate: bool
-    #: Operations per element.
     ops_per_element: float
     #: Operations of the body and of the join of a task that divides.
     inner_ops: float
@@ -83,10 +80,7 @@ class RowSweep:
         return self.columns * self.element_bytes * self.copies
 
     def graph(self, tree: SpawnTree, bounds: Int64Array) -> TaskGraph:
-        """Return the task graph of one sweep.
-
-        Block b holds the rows ``bounds[b]`` to ``bounds[b + 1] - 1``.
-        """
+        """Return the task graph of one sweep; block b begins at row ``bounds[b]``."""
         inner = np.where(tree.is_leaf, 0.0, self.inner_ops)
         work = (tree.last - tree.first) * (self.columns * self.ops_per_element * self.passes)
         return build_graph(
@@ -122,9 +116,7 @@ class RowSweep:
 class Rows:
     """How rows are divided: for the sweep, into blocks and by the initialisation."""
 
-    #: Number of rows.
     rows: int
-    #: The rule for dividing.
     division: Division
     #: Pieces with fewer rows are leaves of the sweep.
     cutoff: int
@@ -174,10 +166,7 @@ def divide_rows(
 
 
 def cutoff_above(workload: str, division: Division, key: str, most: int) -> int:
-    """Return the cut-off of pieces with at most so many items.
-
-    Messages call the parameter `key`.
-    """
+    """Return the cut-off of pieces with at most so many items; `key` names it in messages."""
     if most < division.lowest_cutoff - 1:
         raise ConfigurationError(
             f"workload {workload}: {key}: found {most}, "

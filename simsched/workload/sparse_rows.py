@@ -26,14 +26,12 @@ class SparseRows:
 class RowCosts:
     """What rows cost."""
 
-    #: Operations per non-zero.
     cpu_ops: float = 4.0
     gpu_ops: float = 100.0
     #: Rows that a GPU executes in lock step: each takes as long as the longest of them.
     warp_rows: int = 32
     #: Rows of average length whose time a GPU needs on top, whatever it gets.
     saturation_rows: float = 256.0
-    #: Bytes read for a non-zero and written for a row.
     nonzero_bytes: int = 8
     result_bytes: int = 4
 
@@ -42,15 +40,7 @@ class RowCosts:
         return self.cpu_ops * int(nonzeros.sum())
 
     def on_gpu(self, nonzeros: Int64Array) -> float:
-        """Return the operations of rows on a GPU, in the order in which they are given.
-
-        Examples
-        --------
-        Two rows in lock step take twice the longer one:
-
-        >>> RowCosts(gpu_ops=1.0, warp_rows=2, saturation_rows=0).on_gpu(np.array([1, 5, 2, 2]))
-        14.0
-        """
+        """Return the operations of rows on a GPU, in the order in which they are given."""
         if not len(nonzeros):
             return 0.0
         padded = np.zeros(-(-len(nonzeros) // self.warp_rows) * self.warp_rows, np.int64)
@@ -64,11 +54,9 @@ class RowCosts:
 class MatrixWorkload(Workload):
     """A program over the rows of a sparse matrix."""
 
-    #: The matrix.
     rows: SparseRows = field(
         default_factory=lambda: SparseRows(np.zeros(0, np.int64), np.zeros(0, np.int64))
     )
-    #: What its rows cost.
     costs: RowCosts = field(default_factory=RowCosts)
 
 

@@ -32,7 +32,6 @@ def validate_graph(graph: GraphArrays) -> None:
 
 
 def _check_shapes(graph: GraphArrays) -> None:
-    """Check dimensions, lengths, types and names."""
     if graph.ops.ndim != 2 or graph.ops.shape[1] == 0:
         raise GraphError("no tasks: a graph has at least one")
     tasks, by_kind = (graph.n_tasks,), (len(graph.kinds), graph.n_tasks)
@@ -83,7 +82,6 @@ def _check_shapes(graph: GraphArrays) -> None:
 
 
 def _check_costs(graph: GraphArrays) -> None:
-    """Check costs, classes and arrival times."""
     for name, costs in (("ops", graph.ops), ("join_ops", graph.join_ops)):
         for kind, row in zip(graph.kinds, costs, strict=True):
             task = _first(~(row >= 0))
@@ -321,7 +319,6 @@ def _check_range(
 
 
 def _check_sign(what: str, name: str, values: Int64Array) -> None:
-    """Check that no entry is negative."""
     entry = _first(values < 0)
     if entry is not None:
         raise GraphError(f"{what} {entry}: {name}: found {values[entry]}, accepted 0 or more")
@@ -351,7 +348,6 @@ def _ascends(ptr: Int64Array, index: NDArray[np.int32]) -> bool:
 
 
 def _childless(graph: GraphArrays) -> NDArray[np.bool_]:
-    """Return which tasks spawn nothing."""
     childless: NDArray[np.bool_] = graph.child_ptr[1:] == graph.child_ptr[:-1]
     return childless
 

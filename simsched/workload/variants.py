@@ -9,15 +9,7 @@ from simsched.workload.registry import generated, generator_of
 
 
 def variant(workload: Workload, **wanted: str) -> Workload:
-    """Return another version of a generated workload.
-
-    Parameters
-    ----------
-    workload : Workload
-        The workload.
-    **wanted : str
-        Parameters of its generator; those that it does not have are left out.
-    """
+    """Return another version of a generated workload, with the wanted parameters that it has."""
     maker = generator_of(workload)
     if maker is None:
         return workload

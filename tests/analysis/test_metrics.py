@@ -22,7 +22,7 @@ from simsched.engine.run import BACKENDS, simulate
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.contract.base import Counters, Update, View
+from simsched.policy.contract.base import Counters, PlanView, Update
 from simsched.trace.flows import spread
 from simsched.trace.run import Run
 from simsched.trace.schema import Summary
@@ -113,13 +113,9 @@ def test_overhead_is_made_up_for_by_faster_iterations() -> None:
     # The first takes 100, then 50 of overhead, then 80 each: ends at 100, 230, 310, 390 against
     # 100, 200, 300, 400.
     run = spans((0, 100), (150, 230), (230, 310), (310, 390))
-    assert iterations_to_amortise(run) == 4
-    assert iterations_to_amortise(spans((0, 100), (150, 230), (230, 310))) == -1
-    assert iterations_to_amortise(spans((0, 100), (100, 180))) == 1
-    # Against a run with 120 per iteration: ends at 120, 240.
-    assert iterations_to_amortise(run, spans((0, 120), (120, 240), (240, 360))) == 1
-    # Against one with 90: 90, 180, 270, 360 is never reached.
-    assert iterations_to_amortise(run, spans(*((90 * i, 90 * i + 90) for i in range(4)))) == -1
+    assert iterations_to_amortise(run, 0) == 4
+    assert iterations_to_amortise(spans((0, 100), (150, 230), (230, 310)), 0) == -1
+    assert iterations_to_amortise(spans((0, 100), (100, 180)), 0) == 1
     # Barriers of 20 are no overhead.
     assert iterations_to_amortise(spans((0, 100), (120, 220)), barrier_ps=20) == 1
     assert iterations_to_amortise(spans((0, 100), (121, 221)), barrier_ps=20) == -1
@@ -172,7 +168,7 @@ def counters(node_bytes: np.ndarray, **known: np.ndarray) -> Summary:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_work_of_the_policy_and_migrations_are_told_apart(backend: str) -> None:
     class Moving(CentralQueue):
-        def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+        def on_iteration(self, view: PlanView, state: Any, counters: Counters) -> Update | None:
             if counters.iteration != 1:
                 return None
             moves = np.array([0], np.int32), np.array([1], np.int32)

@@ -86,7 +86,10 @@ def test_what_is_left_out_is_a_warning(simsched: Command, events: Path) -> None:
         (("RUN", "--to", "dot", "-o", "a"), "--to: unknown format of runs 'dot'"),
         (("RUN", "-o", "a.json", "--set", "bins=x"), "--set: found 'bins=x', accepted NAME=NUMBER"),
         (("RUN", "-o", "a.json", "--set", "bin=1"), "option of format chrome 'bin'; did you mean"),
-        (("RUN", "-o", "a.json", "--set", "bins=0"), "bins: found 0, accepted 1 or more"),
+        (
+            ("RUN", "-o", "a.json", "--set", "bins=0"),
+            "bins: found 0, accepted a whole number, 1 to",
+        ),
         (("none.parquet", "-o", "a.json"), r"none\.parquet: not a readable Parquet file"),
         (("none.json", "-o", "a.paje"), r"none\.json: found no such file"),
         (("heat_small", "-o", "a.dot", "--set", "bins=1"), "--set: found with a task graph"),

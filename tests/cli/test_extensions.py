@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -11,17 +10,15 @@ import pytest
 
 from simsched.files.limits import POLICY_FILES
 from simsched.trace.importers import registry as trace_registry
-from simsched.trace.importers import trace_importer, trace_importers
-from simsched.workload import list_workloads, registry
+from simsched.trace.importers import trace_importer
+from simsched.workload import registry
 
 
 @pytest.fixture(autouse=True)
 def _registries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what a test registers."""
-    list_workloads()
-    trace_importers()
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
-    monkeypatch.setattr(trace_registry, "_importers", deepcopy(trace_registry._importers))
+    for known in (registry.generators, trace_registry._importers):
+        monkeypatch.setattr(known, "_entries", known.all())
 
 
 def test_exceptions_of_generators_and_importers_end_with_exit_code_2(

@@ -89,7 +89,10 @@ def test_costs_are_written_beside_the_machine(simsched, sampling):
         (("TRACE", "--set", "clock=1 GHz"), "unknown option of format starvz 'clock'"),
         (("SAMPLING", "-o", "box.parquet"), "accepted: a name that ends in .yaml or .yml"),
         (("SAMPLING", "--set", "machine=bix"), "unknown machine 'bix'; did you mean 'box'"),
-        (("SAMPLING", "--set", "per_device=2"), "--set per_device: found '2', accepted yes or no"),
+        (
+            ("SAMPLING", "--set", "per_device=2"),
+            "option per_device: found '2', accepted true or false",
+        ),
         (
             ("SAMPLING", "--set", "divices=cuda"),
             "unknown option of format starpu_sampling 'divices'",

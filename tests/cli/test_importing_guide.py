@@ -43,5 +43,5 @@ def test_every_format_has_its_row():
     rows = set(re.findall(r"^\| `(\w+)` \|", GUIDE, re.MULTILINE))
     assert rows == {*trace_importers(), "starpu_sampling"}
     for importer in trace_importers().values():
-        for option in importer.options:
+        for option in importer.parameters:
             assert f"`{option}`" in GUIDE

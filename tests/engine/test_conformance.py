@@ -15,7 +15,7 @@ from simsched.machine import list_machines, load_machine, machine_families
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy, policy_info
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import HookView
 from simsched.policy.contract.decisions import Transfer
 from simsched.trace.run import Run
 from simsched.workload.registry import list_workloads, make_small_workload
@@ -129,7 +129,7 @@ def test_what_does_not_get_on_is_given_up_by_both() -> None:
 class Asking(RandomStealing):
     """A worker without work asks an empty pool, which answers after 20 us, and asks again."""
 
-    def on_idle(self, view: View, state: object, worker: int) -> Transfer:
+    def on_idle(self, view: HookView, state: object, worker: int) -> Transfer:
         """Return a transfer of nothing."""
         return Transfer(0, worker, 0, worker, 1, 20_000_000)
 

@@ -23,7 +23,7 @@ from simsched.engine.problem import make_problem
 from simsched.engine.run import BACKENDS, simulate
 from simsched.files.errors import GraphError, ModelError, PolicyError, StalledError
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import AcquireStep, Placement, Plan, View
+from simsched.policy.contract.base import AcquireStep, Placement, Plan, PlanView
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -389,7 +389,7 @@ def test_a_graph_that_changes_is_refused(backend: str, target: int) -> None:
     assert not graph.is_fixed
 
     class Spoiler(CentralQueue):
-        def on_iteration(self, view: View, state: Any, counters: Any) -> None:
+        def on_iteration(self, view: PlanView, state: Any, counters: Any) -> None:
             mine[5] = target
 
     with pytest.raises(GraphError):

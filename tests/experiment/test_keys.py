@@ -6,6 +6,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -25,9 +26,11 @@ from simsched.experiment.study import Study
 from simsched.files.errors import ConfigurationError
 from simsched.files.resources import data_dir
 from simsched.files.yaml_reader import Document, read_document
+from simsched.names.registry import Entry
 from simsched.policy import make_policy
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.parts.placement import _rules, first_touch
+from simsched.policy.contract.placements import placements
+from simsched.policy.parts.placement import first_touch
 from simsched.workload import registry
 
 GRAPH = 'digraph g {{ a [cost="{cost}"]; b [cost="2"]; a -> b; }}'
@@ -304,7 +307,7 @@ def test_the_code_of_a_placement_that_a_policy_names_counts(
         data = {"machines": ["opteron48"], "workloads": ["chain"], "policies": [cilk]}
         portable.append(is_portable(cells({"name": "x", "seeds": 1, **data})[0]))
     sys.modules.pop("own_placement")
-    del _rules["test_keys_mine"]
+    del placements._entries["test_keys_mine"]
     assert digests[0] != digests[1]
     assert portable == [False, False]  # a worker process would not know the placement
     assert policy_digest(make_policy("cilk")) == policy_digest(make_policy("cilk"))
@@ -315,11 +318,11 @@ def test_what_is_typed_in_is_not_taken_from_the_store(make_plain: Any) -> None:
     names: dict[str, Any] = {"__name__": "__main__", "first_touch": first_touch}
     exec("def typed(view):\n    return first_touch(view)", names)
     exec("def generated(seed):\n    return None", names)
-    generator = registry.WorkloadGenerator("typed", names["generated"], {}, "", {}, "")
+    generator = registry.WorkloadGenerator("typed", names["generated"])
     source = WorkloadSource("typed", "test_keys_typed", None, None, {}, "")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setitem(_rules, "test_keys_typed", names["typed"])
-        patched.setitem(registry._registered, "test_keys_typed", generator)
+        patched.setitem(placements._entries, "test_keys_typed", Entry("x", names["typed"]))
+        patched.setitem(registry.generators._entries, "test_keys_typed", generator)
         assert not is_in_files(make_policy("cilk", {"placement": "test_keys_typed"}))
         assert not source.in_files
         assert not source.portable
@@ -349,11 +352,13 @@ def test_a_generator_of_another_package_counts_by_its_code(
             "from simsched.workload.generators.fork_join import fork_join\n"
             "def other(seed, **given):\n    return fork_join(seed, **given)\n" + text
         )
-        names: dict[str, Any] = {"__name__": "other", "__file__": str(tmp_path / "other.py")}
-        exec(compile((tmp_path / "other.py").read_text(), names["__file__"], "exec"), names)
+        module = ModuleType("other")
+        module.__file__, names = str(tmp_path / "other.py"), vars(module)
+        exec(compile((tmp_path / "other.py").read_text(), module.__file__, "exec"), names)
         known = registry.find_workload("fork_join")
-        other = registry.WorkloadGenerator("other", names["other"], known.parameters, "", {}, "")
-        monkeypatch.setitem(registry._registered, "other", other)
+        other = registry.WorkloadGenerator("other", names["other"], home=module)
+        vars(other)["parameters"] = known.parameters
+        monkeypatch.setitem(registry.generators._entries, "other", other)
         cell = cells(make_plain(workloads=["other"], seeds=1))[0]
         assert cell.workload_source.build().graph.n_tasks > 1
         found.append(cell)
@@ -375,12 +380,10 @@ def made(seed: int, *, tasks: int = 3):
 
 
 @pytest.fixture
-def own_generators() -> Iterator[None]:
-    registry.list_workloads()
-    before, places = dict(registry._registered), list(sys.path)
+def own_generators(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    places = list(sys.path)
+    monkeypatch.setattr(registry.generators, "_entries", registry.generators.all())
     yield
-    registry._registered.clear()
-    registry._registered.update(before)
     sys.path[:] = places
 
 

@@ -89,7 +89,7 @@ def test_shipped_files(name: str) -> None:
         ),
         (
             {"programs": "[{name: spin, shape: treee}]"},
-            r"m\.yaml:2: programs\[0\]\.shape: found 'treee', accepted independent, loop, tree",
+            r"m\.yaml:2: programs\[0\]\.shape: unknown value 'treee'; did you mean 'tree'",
         ),
         (
             {"programs": "[spin, {name: heat, irregular: true, leaf_rows: 1}]"},

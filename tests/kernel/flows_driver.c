@@ -1,7 +1,7 @@
 /* The kernel's flows for tests in Python: a problem that consists of paths and resources, and what flows.h offers. */
 #include <stdlib.h>
 
-#include "flows.h"
+#include "flows/flows.h"
 
 typedef struct {
     ssk_problem_t problem;

@@ -55,7 +55,7 @@ class Instance:
 def build_driver(folder: Path) -> ctypes.CDLL:
     """Compile the kernel and flows_driver.c into a shared library and load it."""
     target = folder / "flows.so"
-    sources = [HERE / "flows_driver.c", *sorted(KERNEL.glob("*.c"))]
+    sources = [HERE / "flows_driver.c", *sorted(KERNEL.rglob("*.c"))]
     command = ["cc", *STRICT, "-O1", "-fPIC", "-shared", *map(str, sources)]
     subprocess.run([*command, "-lm", "-o", str(target)], check=True)
     library = ctypes.CDLL(str(target))

@@ -1,6 +1,6 @@
 /* Caches against plain lists of blocks, and the memory-side cache against a plain table. */
-#include "caches.h"
-#include "sidecache.h"
+#include "caches/caches.h"
+#include "caches/sidecache.h"
 #include "support.h"
 
 enum { MAX_SLICES = 256, MAX_BLOCKS = 16 };

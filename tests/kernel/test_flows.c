@@ -1,7 +1,7 @@
 /* Flows and their rates against a plain reading of docs/semantics.md, rules F, bit by bit. */
 #include <math.h>
 
-#include "flows.h"
+#include "flows/flows.h"
 #include "support.h"
 
 enum { MAX_CLASSES = 512, MAX_RESOURCES = 16 };

@@ -22,14 +22,14 @@ BUILDS = {
 
 @pytest.mark.parametrize(("compiler", "build"), compiling.builds(BUILDS, quick="plain"))
 def test_programs(compiler: str, build: str, tmp_path: Path) -> None:
-    sources = [*sorted(KERNEL.glob("*.c")), HERE / "support.c", HERE / "random_hooks.c"]
+    sources = [*sorted(KERNEL.rglob("*.c")), HERE / "support.c", HERE / "random_hooks.c"]
     programs = [HERE / "test_threads.c"] if build == "threads" else PROGRAMS
     compiling.run_programs(compiler, [*STRICT, *BUILDS[build]], sources, programs, tmp_path)
 
 
 def test_kernel_knows_no_python_and_has_no_globals(tmp_path: Path) -> None:
-    sources = sorted(KERNEL.glob("*.c"))
-    assert not [path for path in KERNEL.iterdir() if "Python.h" in path.read_text(encoding="utf-8")]
+    sources = sorted(KERNEL.rglob("*.c"))
+    assert not [path for path in KERNEL.rglob("*.[ch]") if "Python.h" in path.read_text("utf-8")]
     objects = compiling.compile_sources("cc", [*STRICT, "-O0"], sources, tmp_path)
     found = compiling.symbols(objects)
     assert compiling.variables(found) == set()

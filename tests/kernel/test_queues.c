@@ -1,10 +1,10 @@
 /* Calendar, timers, wakes, pools and candidates against the plainest form of each. */
-#include "calendar.h"
-#include "pools.h"
-#include "routes.h"
+#include "flows/calendar.h"
+#include "pools/pools.h"
+#include "pools/routes.h"
 #include "support.h"
-#include "timers.h"
-#include "wakes.h"
+#include "run/timers.h"
+#include "run/wakes.h"
 
 enum { N_SLOTS = 37, N_STEPS = 20000 };
 

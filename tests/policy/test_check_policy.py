@@ -9,7 +9,7 @@ import pytest
 
 from simsched.policy import list_policies, make_policy, param, policy_info
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import AcquireStep, Counters, Plan, Update, View
+from simsched.policy.contract.base import AcquireStep, Counters, Plan, PlanView, Update
 from simsched.testing import check_policy, small_cases, small_workloads
 from simsched.testing.battery import check_decisions, check_docstring, check_parameters
 from simsched.workload.graph import TaskGraph, Workload
@@ -95,7 +95,7 @@ class Thawed(Sound):
 
 @dataclass(frozen=True, kw_only=True)
 class Meddler(Sound):
-    def place(self, view: View, state: Any) -> Any:
+    def place(self, view: PlanView, state: Any) -> Any:
         ops = view.workload.graph.ops
         ops.flags.writeable = True
         ops[0, 0] += 1
@@ -104,7 +104,7 @@ class Meddler(Sound):
 
 @dataclass(frozen=True, kw_only=True)
 class Moody(Sound):
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         fresh = np.random.default_rng()
         return replace(
             super().plan(view, state, graph),
@@ -114,25 +114,25 @@ class Moody(Sound):
 
 @dataclass(frozen=True, kw_only=True)
 class Short(Sound):
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return replace(super().plan(view, state, graph), group_of=np.zeros(3, np.int8))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lost(Sound):
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return replace(super().plan(view, state, graph), acquire=(AcquireStep("attic"),))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Restless(Sound):
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update:
+    def on_iteration(self, view: PlanView, state: Any, counters: Counters) -> Update:
         return Update(move_block=np.zeros(2, np.int32), move_node=np.arange(2, dtype=np.int32))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forgetful(Sound):
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         return replace(
             view.workload, graph=replace(view.workload.graph, ops=-view.workload.graph.ops)
         )

@@ -13,11 +13,10 @@ import pytest
 import simsched
 from simsched.experiment.fingerprint import policy_digest
 from simsched.files.errors import ConfigurationError
-from simsched.names.user_code import imports_of_files
+from simsched.names.loading import imports_watched
 from simsched.policy import list_policies, make_policy, spec_of
-from simsched.policy.contract import registry
-from simsched.policy.parts import placement
-from simsched.policy.parts.placement import list_placements
+from simsched.policy.contract.placements import list_placements, placements
+from simsched.policy.contract.registry import policies
 from simsched.workload import list_workloads, make_workload
 from simsched.workload.variants import variant
 
@@ -260,8 +259,8 @@ def test_modules_that_hold_what_has_changed_run_again() -> None:
 def test_whose_names_they_are_is_decided_when_a_module_registers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(registry, "_known", dict(registry._known))
-    monkeypatch.setattr(placement, "_rules", dict(placement._rules))
+    for known in (policies, placements):
+        monkeypatch.setattr(known, "_entries", known.all())
     sys.path.insert(0, ".")
     basis = POLICY.replace("test_", "test_basis_")
     write(test_first=basis.format(rule="interleave", depth=1))
@@ -278,7 +277,7 @@ def test_what_comes_from_another_process_keeps_its_names() -> None:
     sys.path.insert(0, ".")
     text = POLICY.format(rule="interleave", depth=1).replace("test_mine", "test_same")
     write(test_one=text, test_two=text)
-    with imports_of_files():
+    with imports_watched(of_user=True):
         import test_one  # type: ignore[import-not-found]
         import test_two  # type: ignore[import-not-found]
 

@@ -225,5 +225,5 @@ def _named(name: str, given: Field[Any] | Size, hint: Any, text: str) -> Member:
 
 def _scalar(array_type: Any) -> type:
     """Return what `NDArray[scalar]` holds; from NumPy 2.5 on that is an alias not yet resolved."""
-    last = get_args(array_type)[-1]
+    last: type = get_args(array_type)[-1]
     return next(iter(get_args(last)), last)

@@ -57,10 +57,6 @@ class SimpyBackend:
         self.record = Record(problem, events=events)
         self.memory = Memory(problem, self.record)
         self.sharing = Sharing(problem)
-        self.copies = Copies(self) if problem.copies_data else None
-        self.executions = Executions(self)
-        self.conditions = Conditions(self)
-        self.decisions = Decisions(self, hooks)
         self.timers: dict[int, int] = {}  # worker -> time
         self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
         self.lag = 0.0  # how long before `now` the present event has really happened, in ps
@@ -72,7 +68,11 @@ class SimpyBackend:
         self._boundary_ps: int | None = None
         self._deadline_ps = 0  # the run is given up then unless a task ends or arrives before
         self._moves: list[tuple[int, int]] = []
-        self.workers = [Worker(self, index) for index in range(problem.n_workers)]
+        self.copies = Copies(self) if problem.copies_data else None
+        self.workers = [Worker(self, self.copies, n) for n in range(problem.n_workers)]
+        self.executions = Executions(self, self.workers)
+        self.conditions = Conditions(self, self.workers, self.executions)
+        self.decisions = Decisions(self, hooks, self.workers, self.executions)
         self.env.run(until=self.env.timeout(0))  # every worker reaches its first wait
         hooks.attach(self)
 
@@ -106,7 +106,7 @@ class SimpyBackend:
             if graph.arrival_ps[task] > 0:
                 self._arrivals[task] = self.now + int(graph.arrival_ps[task])
             else:
-                self.create(task, None, at=self.now)
+                self.create(task, NOBODY, at=self.now)
         self._leaves_barrier = False
         self.env.run(until=self.env.process(self._dispatch()))
 
@@ -134,7 +134,7 @@ class SimpyBackend:
             self._boundary_ps = self.now + overhead_ps
             self.env.run(until=self.env.process(self._dispatch()))
         self._moves = list(zip(blocks.tolist(), nodes.tolist(), strict=True))[::-1]
-        parked = [worker for worker in self.workers if self.can_wake(worker)]
+        parked = [worker for worker in self.workers if self.is_waiting(worker.index)]
         chosen = parked[:workers] if self._moves else []
         self.copying = len(chosen)
         for worker in chosen:
@@ -191,7 +191,7 @@ class SimpyBackend:
         if kind == ARRIVAL:
             del self._arrivals[entity]
             self._note_progress()
-            self.create(entity, None, at=self.now)
+            self.create(entity, NOBODY, at=self.now)
         elif kind == LANDING:
             flight = self.flights.land(entity)
             self.decisions.land(flight)
@@ -281,21 +281,20 @@ class SimpyBackend:
     # -------------------------------------------------------------------------------------------
     # tasks and pools
 
-    def create(self, task: int, worker: Worker | None, *, at: int) -> int:
+    def create(self, task: int, worker: int, *, at: int) -> int:
         """Create a task, push it if it is ready; return the pusher's clock."""
-        if worker is not None:
-            self.memory.homes.allocate_for(task, worker.index, self.now)
+        if worker != NOBODY:
+            self.memory.homes.allocate_for(task, worker, self.now)
         self.tasks.pending[task] -= 1
         return self.push(task, worker, at=at) if self.tasks.pending[task] == 0 else at
 
-    def push(self, task: int, worker: Worker | None, *, at: int, continuation: bool = False) -> int:
+    def push(self, task: int, worker: int, *, at: int, continuation: bool = False) -> int:
         """Put a task into its pool, wake a worker; return the pusher's clock, `at` before."""
-        pusher = NOBODY if worker is None else worker.index
         supplied = None if continuation else self.pools.note_ready(task)
         group, instance, decisions = (
-            (0, pusher, []) if continuation else self._pool_of(task, pusher)
+            (0, worker, []) if continuation else self._pool_of(task, worker)
         )
-        if worker is not None and self.pools.is_locked(group):
+        if worker != NOBODY and self.pools.is_locked(group):
             at = self.pools.lock(group, instance, at)
         self.enter(task, group, instance, worker)
         self.decisions.carry_out(decisions, "on_ready")
@@ -304,17 +303,16 @@ class SimpyBackend:
 
     def wake_supplied(self, domain: int | None) -> None:
         """Wake who may use a step, now that nothing is expected in a domain, if there is one."""
-        able = [w for w in self.workers if w.home == domain and self.can_wake(w)]
+        able = [w.index for w in self.workers if w.home == domain and self.is_waiting(w.index)]
         for worker in able:
-            if self.pools.uses_supply(worker.index):
+            if self.pools.uses_supply(worker):
                 self.wake(worker, 1)
 
-    def enter(self, task: int, group: int, instance: int, worker: Worker | None) -> None:
+    def enter(self, task: int, group: int, instance: int, worker: int) -> None:
         """Put a task into a pool and wake a worker."""
-        pusher = NOBODY if worker is None else worker.index
         if self.pools.is_dead(group, instance):
             instance = self.pools.own_instance(group, self.pools.worker_in_turn())
-        self.record.event(self.now, EventKind.TASK_READY, pusher, task, group, instance)
+        self.record.event(self.now, EventKind.TASK_READY, worker, task, group, instance)
         self.pools.content[group][instance].append(task)
         if self._prefetches(task, group):
             assert self.copies is not None
@@ -356,19 +354,19 @@ class SimpyBackend:
 
     def _wake_for(self, group: int, instance: int) -> None:
         """Wake one of the parked workers that may take from a pool."""
-        parked = [w for w in self.workers if self.can_wake(w)]
+        parked = [w.index for w in self.workers if self.is_waiting(w.index)]
         takes = self.pools.may_take
-        able = [w for w in parked if takes(w.index, group, instance, own=True)]
+        able = [w for w in parked if takes(w, group, instance, own=True)]
         if self._leaves_barrier:
-            able = [w for w in parked if w in able or takes(w.index, group, instance, own=False)]
+            able = [w for w in parked if w in able or takes(w, group, instance, own=False)]
         elif not able:
-            able = [w for w in parked if takes(w.index, group, instance, own=False)]
+            able = [w for w in parked if takes(w, group, instance, own=False)]
         if able:
             pick = draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0
             self.wake(able[pick], len(able))
-            able[pick].called_to = group, instance
+            self.workers[able[pick]].called_to = group, instance
 
-    def push_back(self, task: int, worker: Worker | None) -> None:
+    def push_back(self, task: int, worker: int) -> None:
         """Let a worker push a task that it has lost, or nobody if it has failed."""
         place = self.pools.devices.vacate(task)
         self.push(task, worker, at=self.now)
@@ -385,18 +383,17 @@ class SimpyBackend:
         if called_to is not None and self.pools.content[called_to[0]][called_to[1]]:
             self._wake_for(*called_to)
 
-    def can_wake(self, worker: Worker) -> bool:
-        """Return whether a worker is parked, active and has not failed."""
-        active = bool(self.plan.active[worker.index])
-        return worker.parked and active and worker.index not in self.conditions.failed
-
-    def wake(self, worker: Worker, party: int) -> None:
+    def wake(self, worker: int, party: int) -> None:
         """Let a parked worker look for work in this instant."""
-        worker.parked = False
-        worker.party = party
-        worker.lag = self.lag
-        self.timers[worker.index] = self.now
-        self.record.event(self.now, EventKind.WAKE, worker.index, NONE, party)
+        self.workers[worker].parked = False
+        self.workers[worker].party = party
+        self.let_go_on(worker)
+        self.record.event(self.now, EventKind.WAKE, worker, NONE, party)
+
+    def let_go_on(self, worker: int) -> None:
+        """Let a worker go on in this instant."""
+        self.workers[worker].lag = self.lag
+        self.timers[worker] = self.now
 
     def mark_active(self, task: int, group: int, domain: int) -> None:
         """Keep a domain active if the task comes from a group that marks."""
@@ -405,7 +402,8 @@ class SimpyBackend:
             self.pools.active_tasks[domain] += 1
 
     def after_end(self, task: int, worker: int) -> None:
-        """Tell the policy that a task has ended and release its domain."""
+        """Kill other executions of a task that has ended, tell the policy, let others go on."""
+        self.executions.end(task, worker)
         self.memory.homes.free_after(task, worker, self.now)
         place = self.pools.devices.vacate(task)
         if self._hooks.wants_on_finish:
@@ -416,13 +414,14 @@ class SimpyBackend:
             self.pools.active_tasks[domain] -= 1
             if self.pools.active_tasks[domain] == 0:
                 for other in self.workers:
-                    if other.home == domain and self.can_wake(other):
-                        self.wake(other, 1)
+                    if other.home == domain and self.is_waiting(other.index):
+                        self.wake(other.index, 1)
+        self.executions.wake(task)
 
-    def adapt_others(self, core: int, *beside: Worker) -> None:
+    def adapt_others(self, core: int, *beside: int) -> None:
         """Let the workers of a core whose busy workers have changed go on, except some."""
         for worker in self.workers:
-            if worker.core == core and worker not in beside and worker.segment is not None:
+            if worker.core == core and worker.index not in beside and worker.segment is not None:
                 worker.adapt()
 
     # -------------------------------------------------------------------------------------------
@@ -468,8 +467,9 @@ class SimpyBackend:
         return self.tasks.executed_ps[task] if self.plan.times_tasks else 0
 
     def is_waiting(self, worker: int) -> bool:
-        """Return whether the worker is parked and active."""
-        return self.can_wake(self.workers[worker])
+        """Return whether the worker is parked, active and has not failed."""
+        active = bool(self.plan.active[worker])
+        return self.workers[worker].parked and active and not self.has_failed(worker)
 
     def spawn_order(self, parent: int, child: int, worker: int) -> int:
         """Return how a worker creates a child."""
@@ -477,6 +477,10 @@ class SimpyBackend:
         if self._hooks.wants_on_spawn:
             chosen = self._hooks.on_spawn(parent, child, worker)
         return int(self.plan.spawn_order[child]) if chosen is None else chosen
+
+    def ask_on_idle(self, worker: int) -> tuple[int, int] | None:
+        """Return (task, cost) if the policy lets the worker snatch a running task."""
+        return self.decisions.ask_on_idle(worker)
 
     def observe_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
         """Tell the policy that a worker has taken a task from a pool."""

@@ -67,23 +67,15 @@ class Lru:
 
 @dataclass(frozen=True)
 class Found:
-    """What looking an access up in an instance has come to.
+    """What looking an access up in an instance has come to."""
 
-    Parameters
-    ----------
-    missing : int
-        Bytes that are not here of those wanted.
-    new : int
-        Bytes that were not here of the footprint.
-    passing : int
-        Bytes of the footprint that there was no room for.
-    dropped : list of (int, int)
-        Blocks that have left a slice for it, and their bytes.
-    """
-
+    #: Bytes that are not here of those wanted.
     missing: int
+    #: Bytes that were not here of the footprint.
     new: int
+    #: Bytes of the footprint that there was no room for.
     passing: int
+    #: Blocks that have left a slice for it, and their bytes.
     dropped: list[tuple[int, int]]
 
 

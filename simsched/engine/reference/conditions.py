@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from simsched.engine.backend import NOBODY
+from simsched.engine.reference.engine import Engine
+from simsched.engine.reference.executions import Executions
+from simsched.engine.reference.worker import Worker
 from simsched.trace.schema import NONE, EventKind
-
-if TYPE_CHECKING:
-    from simsched.engine.reference.backend import SimpyBackend
-    from simsched.engine.reference.worker import Worker
 
 
 class Conditions:
     """What happens to cores during a run, and who has failed."""
 
-    def __init__(self, sim: SimpyBackend) -> None:
-        self._sim = sim
+    def __init__(self, sim: Engine, workers: list[Worker], executions: Executions) -> None:
+        self._sim, self._workers, self._executions = sim, workers, executions
         problem = sim.problem
         self._next = 0
         # The rates of each core as described: those of any of its workers at the start.
@@ -36,7 +34,7 @@ class Conditions:
         sim, number = self._sim, self._next
         self._next += 1
         speed = float(sim.problem.change_speed[number])
-        concerned = [w for w in sim.workers if sim.problem.change_core[number, w.core]]
+        concerned = [w for w in self._workers if sim.problem.change_core[number, w.core]]
         if speed == 0.0:
             self._fail([w for w in concerned if w.index not in self.failed])
             return
@@ -52,15 +50,15 @@ class Conditions:
         sim, lost = self._sim, []
         for worker in workers:
             sim.record.event(sim.now, EventKind.FAILURE, worker.index, NONE)
-            task = sim.executions.fail(worker)
+            task = self._executions.fail(worker)
             if task is not None:
                 lost.append(task)
             self.failed = sorted([*self.failed, worker.index])
             sim.pools.deactivate(worker.index)
         for task in lost:
-            sim.push_back(task, None)
+            sim.push_back(task, NOBODY)
         for worker in workers:
             for pool in sim.pools.own_pools(worker.index):
                 for _ in range(len(pool)):  # without an active worker they come back
                     if pool:  # on_ready may have sent others of them elsewhere
-                        sim.push_back(pool.popleft(), None)
+                        sim.push_back(pool.popleft(), NOBODY)

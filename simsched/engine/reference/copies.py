@@ -6,17 +6,14 @@ from bisect import insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simsched.engine.reference.drivers import Copy, Drivers, Place, Round
+from simsched.engine.reference.engine import Engine
 from simsched.files.errors import ModelError
 from simsched.trace.schema import NONE, EventKind
 from simsched.workload.graph import TaskGraph
-
-if TYPE_CHECKING:
-    from simsched.engine.reference.backend import SimpyBackend
 
 
 @dataclass(order=True)
@@ -71,7 +68,7 @@ class Copies:
     itself.
     """
 
-    def __init__(self, sim: SimpyBackend) -> None:
+    def __init__(self, sim: Engine) -> None:
         self._sim = sim
         self._problem = problem = sim.problem
         self._homes = sim.memory.homes
@@ -376,12 +373,10 @@ class Copies:
 
     def _has_come(self, worker: int) -> None:
         """Note that a worker has one thing less to wait for."""
-        sim = self._sim
         self._missing[worker] -= 1
         if self._missing[worker] == 0 and worker in self._gathering:
             self._gathering.discard(worker)
-            sim.workers[worker].lag = sim.lag
-            sim.timers[worker] = sim.now
+            self._sim.let_go_on(worker)
 
     def _want(
         self, block: int, node: int, *, is_copy: bool, rank: tuple[int, int] = URGENT

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from simsched.engine.backend import (
     DUPLICATE,
@@ -20,37 +19,24 @@ from simsched.engine.backend import (
     Hooks,
 )
 from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.reference.engine import Engine
+from simsched.engine.reference.executions import Executions
 from simsched.engine.reference.flights import Flight
 from simsched.engine.reference.pools import held
 from simsched.engine.reference.seats import swap_seats
+from simsched.engine.reference.worker import Worker
 from simsched.files.errors import PolicyError
 from simsched.trace.schema import NONE, EventKind
 
-if TYPE_CHECKING:
-    from simsched.engine.reference.backend import SimpyBackend
-    from simsched.engine.reference.worker import Worker
-
 
 class Decisions:
-    """Asks the policy where it decides on workers, and does what it says.
+    """Asks the policy where it decides on workers, and does what it says."""
 
-    Parameters
-    ----------
-    sim : SimpyBackend
-        The engine.
-    hooks : Hooks
-        The policy.
-
-    Attributes
-    ----------
-    timer_ps : int
-        When the policy's timer fires next; 0 without one.
-    """
-
-    def __init__(self, sim: SimpyBackend, hooks: Hooks) -> None:
-        self._sim = sim
-        self._hooks = hooks
-        self.timer_ps = sim.problem.timer_period_ps
+    def __init__(
+        self, sim: Engine, hooks: Hooks, workers: list[Worker], executions: Executions
+    ) -> None:
+        self._sim, self._hooks, self._workers, self._executions = sim, hooks, workers, executions
+        self.timer_ps = sim.problem.timer_period_ps  # when its timer fires next; 0 without one
 
     def ask_on_idle(self, worker: int) -> tuple[int, int] | None:
         """Return (task, cost) if the policy lets the worker snatch a running task."""
@@ -90,7 +76,7 @@ class Decisions:
             elif decision[0] == ORDER:
                 self._change_order(decision[1])
             elif decision[0] == KILL:
-                self._sim.executions.kill(decision[1], hook)
+                self._executions.kill(decision[1], hook)
             elif decision[0] in (PREEMPT, DUPLICATE):
                 self._move(hook, *decision)
             else:
@@ -102,9 +88,9 @@ class Decisions:
         if taker == NOBODY and kind != DUPLICATE:
             self._preempt(victim, taker, hook)
             return
-        if not (0 <= taker < len(sim.workers) and sim.is_waiting(taker)):
+        if not (0 <= taker < len(self._workers) and sim.is_waiting(taker)):
             raise PolicyError(f"{hook}: worker {taker} cannot take a task: it is not waiting")
-        worker = sim.workers[taker]
+        worker = self._workers[taker]
         worker.gift = gift = self._hand_over(kind, victim, taker, hook)
         worker.task = gift[0]
         worker.parked = False
@@ -115,19 +101,19 @@ class Decisions:
     def _hand_over(self, kind: int, victim: int, taker: int, hook: str) -> tuple[int, int]:
         """Let a worker take a running task or a duplicate of it; return it and its cost."""
         if kind == DUPLICATE:
-            return self._sim.executions.duplicate(victim, taker, hook)
+            return self._executions.duplicate(victim, taker, hook)
         return self._preempt(victim, taker, hook)
 
     def _preempt(self, victim: int, taker: int, hook: str) -> tuple[int, int]:
         """Take the running task off a worker; return it and what it costs the taker."""
         sim = self._sim
-        sim.executions.check_sole(victim, hook)
-        task = sim.workers[victim].take_away()
+        self._executions.check_sole(victim, hook)
+        task = self._workers[victim].take_away()
         sim.record.event(sim.now, EventKind.PREEMPT, victim, task, 0, taker)
         if taker == NOBODY:
-            sim.push_back(task, sim.workers[victim])
+            sim.push_back(task, victim)
             return task, 0
-        sim.workers[taker].become_busy()
+        self._workers[taker].become_busy()
         costs = sim.problem.costs
         return task, costs.context_switch_ps + held(
             costs.steal_ps, sim.pools.distance(taker, 0, victim)
@@ -145,7 +131,7 @@ class Decisions:
 
     def _set_pace(self, index: int, billionths: int) -> None:
         """Let a worker compute at a part of its speed."""
-        sim, worker = self._sim, self._sim.workers[index]
+        sim, worker = self._sim, self._workers[index]
         left = None if worker.segment is None else worker.halt_segment()
         worker.pace = billionths / WHOLE_PACE
         sim.record.event(sim.now, EventKind.PACE, index, NONE, billionths)
@@ -175,9 +161,9 @@ class Decisions:
         """Let the entries of a flight enter their pool; whoever sent for them looks for work."""
         sim = self._sim
         for task in flight.entries:
-            sim.enter(task, flight.group, flight.instance, None)
+            sim.enter(task, flight.group, flight.instance, NOBODY)
         if flight.asker is not None and sim.is_waiting(flight.asker):
-            sim.wake(sim.workers[flight.asker], 1)
+            sim.wake(flight.asker, 1)
 
     def tell_of_landing(self, flight: Flight) -> None:
         """Tell the policy of a delayed transfer that has landed; carry out what it decides."""
@@ -190,21 +176,21 @@ class Decisions:
         sim.record.event(sim.now, EventKind.ACQUIRE_ORDER, NONE, NONE)
         sim.plan = plan
         sim.pools.change_order(plan)
-        for worker in sim.workers:
-            if sim.can_wake(worker):
-                sim.wake(worker, 1)
+        for worker in self._workers:
+            if sim.is_waiting(worker.index):
+                sim.wake(worker.index, 1)
 
     def _exchange(self, hook: str, first: int, second: int, cost_ps: int) -> None:
         """Let two workers swap their hardware threads; what they execute waits for the cost."""
         sim = self._sim
-        n = len(sim.workers)
+        n = len(self._workers)
         if not (0 <= first < n and 0 <= second < n and first != second):
             raise PolicyError(f"{hook}: workers {first} and {second} cannot swap threads")
         if sim.has_failed(first) or sim.has_failed(second):
             return
         sim.record.event(sim.now, EventKind.EXCHANGE, NONE, NONE, first, second)
         sim.record.exchanges += 1
-        pair: tuple[Worker, Worker] = sim.workers[first], sim.workers[second]
+        pair: tuple[Worker, Worker] = self._workers[first], self._workers[second]
         cores = pair[0].core, pair[1].core
         if cores[0] == cores[1]:
             return
@@ -215,7 +201,7 @@ class Decisions:
             sim.busy_on_core[cores[0]] += change
             sim.busy_on_core[cores[1]] -= change
             for core in cores:
-                sim.adapt_others(core, *pair)
+                sim.adapt_others(core, first, second)
         for worker, n_bytes in zip(pair, left, strict=True):
             if worker.segment is not None:
                 worker.continue_segment(n_bytes, cost_ps)

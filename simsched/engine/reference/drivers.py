@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from simsched.engine.reference.engine import Engine
 from simsched.trace.schema import NONE
-
-if TYPE_CHECKING:
-    from simsched.engine.reference.backend import SimpyBackend
 
 Place = tuple[int, int]  #: a block and a node
 
@@ -52,14 +49,11 @@ class Round:
 class Drivers:
     """What the driver of each device is preparing, and where blocks have places.
 
-    Attributes
-    ----------
-    preparing : dict of int to Copy
-        By device, the copy that its driver prepares, from a node to itself where a block wants room
-        alone. What lasts until the timer of the lane from the device to itself.
+    `preparing` has, by device, the copy that its driver prepares, from a node to itself where a
+    block wants room alone: what lasts until the timer of the lane from the device to itself.
     """
 
-    def __init__(self, sim: SimpyBackend) -> None:
+    def __init__(self, sim: Engine) -> None:
         self._sim = sim
         self._costs = sim.problem.costs
         self._is_device = sim.problem.node_is_device.tolist()

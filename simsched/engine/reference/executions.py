@@ -2,46 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from simsched.engine.reference.engine import Engine
 from simsched.engine.reference.pools import held
+from simsched.engine.reference.segments import Segment
+from simsched.engine.reference.worker import Worker
 from simsched.engine.stall import NOT_STARTED
 from simsched.files.errors import PolicyError
 from simsched.policy.contract.executions import Progress
 from simsched.trace.schema import EventKind, Loss
 
-if TYPE_CHECKING:
-    from simsched.engine.reference.backend import SimpyBackend
-    from simsched.engine.reference.segments import Segment
-    from simsched.engine.reference.worker import Worker
-
 
 class Executions:
     """Who executes tasks that several workers execute."""
 
-    def __init__(self, sim: SimpyBackend) -> None:
-        self._sim = sim
-        self._workers: dict[int, set[int]] = {}  # of tasks with several executions
-        self._awaiting: dict[int, int] = {}  # task of each worker that waits inside of it
+    def __init__(self, sim: Engine, workers: list[Worker]) -> None:
+        self._sim, self._workers = sim, workers
+        self._several: dict[int, set[int]] = {}  # workers of tasks with several executions
 
     def check_sole(self, worker: int, hook: str) -> None:
         """Raise PolicyError unless a worker's task can be moved: nobody else executes it."""
         task = self._executed_task(worker, hook)
-        if task in self._workers:
+        if task in self._several:
             raise PolicyError(f"{hook}: task {task} is executed by several workers")
-
-    def is_leaf(self, task: int) -> bool:
-        """Return whether a task spawns nothing."""
-        ptr = self._sim.graph.child_ptr
-        return bool(ptr[task] == ptr[task + 1])
 
     def _executed_task(self, worker: int, hook: str) -> int:
         """Return the task that a worker executes, which a decision is about."""
-        workers = self._sim.workers
-        segment = workers[worker].segment if 0 <= worker < len(workers) else None
+        segment = self._workers[worker].segment if 0 <= worker < len(self._workers) else None
         if segment is None:
             raise PolicyError(f"{hook}: worker {worker} is not executing a task")
-        if self._sim.copies is not None:
+        if self._sim.problem.copies_data:
             raise PolicyError(f"{hook}: tasks whose data are copied cannot be moved")
         return segment.task
 
@@ -49,8 +38,8 @@ class Executions:
         """Let a worker take a task that another one executes; return it and what that costs."""
         sim = self._sim
         task = self._leaf_of(worker, hook)
-        self._workers.setdefault(task, {worker}).add(taker)
-        sim.workers[taker].become_busy()
+        self._several.setdefault(task, {worker}).add(taker)
+        self._workers[taker].become_busy()
         sim.record.event(sim.now, EventKind.DUPLICATE, taker, task, worker)
         sim.record.duplicates += 1
         distance = sim.pools.distance(taker, 0, worker)
@@ -60,14 +49,14 @@ class Executions:
         """Let a worker lose its task by decision; if nobody else executes it, it starts over."""
         sim = self._sim
         task = self._leaf_of(worker, hook)
-        self._lose(sim.workers[worker], task, Loss.KILLED)
+        self._lose(self._workers[worker], task, Loss.KILLED)
         if self._leave(task, worker):
-            sim.push_back(task, sim.workers[worker])
+            sim.push_back(task, worker)
 
     def end(self, task: int, worker: int) -> None:
         """Kill the other executions of a task that a worker has ended."""
-        for other in sorted(self._workers.pop(task, set()) - {worker}):
-            self._lose(self._sim.workers[other], task, Loss.ENDED)
+        for other in sorted(self._several.pop(task, set()) - {worker}):
+            self._lose(self._workers[other], task, Loss.ENDED)
 
     def fail(self, worker: Worker) -> int | None:
         """Take its task away from a worker that fails; return the task if nobody else has it."""
@@ -84,26 +73,18 @@ class Executions:
         sim.tasks.remaining.pop(task, None)
         return task if self._leave(task, worker.index) else None
 
-    def wait(self, worker: int, task: int) -> None:
-        """Note that a worker waits inside a task for the end of another one."""
-        self._awaiting[worker] = task
-
     def wake(self, task: int) -> None:
         """Let the workers go on that have waited for the end of a task."""
-        sim = self._sim
-        for index in sorted(self._awaiting):
-            worker = sim.workers[index]
+        for worker in self._workers:
             if worker.awaits is not None and task in worker.awaits:
-                del self._awaiting[index]
                 worker.stop_awaiting()
-                worker.lag = sim.lag
-                sim.timers[index] = sim.now
+                self._sim.let_go_on(worker.index)
 
     def _leave(self, task: int, worker: int) -> bool:
         """Note that a worker has lost a task; return whether nobody executes it any more."""
-        left = self._workers.pop(task, {worker}) - {worker}
+        left = self._several.pop(task, {worker}) - {worker}
         if len(left) > 1:
-            self._workers[task] = left
+            self._several[task] = left
         if left:
             return False
         self._sim.tasks.started[task] = NOT_STARTED
@@ -112,7 +93,6 @@ class Executions:
     def _lose(self, worker: Worker, task: int, loss: Loss) -> None:
         """Take a task away from a worker for good."""
         sim = self._sim
-        self._awaiting.pop(worker.index, None)
         spent = worker.lose()
         sim.record.event(sim.now, EventKind.KILL, worker.index, task, loss, spent)
         sim.record.kills += 1
@@ -120,10 +100,10 @@ class Executions:
 
     def _leaf_of(self, worker: int, hook: str) -> int:
         """Return the leaf task that a worker executes."""
-        task = self._awaiting.get(worker)
-        if task is None:
-            task = self._executed_task(worker, hook)
-        if not self.is_leaf(task):
+        is_awaiting = 0 <= worker < len(self._workers) and self._workers[worker].awaits is not None
+        task = self._workers[worker].task if is_awaiting else self._executed_task(worker, hook)
+        assert task is not None
+        if not self._sim.tasks.is_leaf(task):
             raise PolicyError(f"{hook}: task {task} spawns others, it cannot start over")
         return task
 
@@ -132,10 +112,11 @@ class Executions:
 
     def progress(self, worker: int) -> Progress | None:
         """Return how far a worker is with the task that it executes."""
-        w = self._sim.workers[worker]
+        w = self._workers[worker]
         segment = w.segment
-        if worker in self._awaiting:
-            return Progress(self._awaiting[worker], w.began_ps, w.phase, 0.0)
+        if w.awaits is not None:
+            assert w.task is not None
+            return Progress(w.task, w.began_ps, w.phase, 0.0)
         if segment is None:
             return None
         done = min(self._operations_done(segment), self._bytes_done(worker, segment))

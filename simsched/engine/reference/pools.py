@@ -249,19 +249,7 @@ class Pools:
         return False
 
     def search(self, worker: int, now: int, party: int, stream: np.random.PCG64) -> Found | None:
-        """Return the task that a worker finds and takes, or None.
-
-        Parameters
-        ----------
-        worker : int
-            The searching worker.
-        now : int
-            Present time in ps.
-        party : int
-            Number of workers that were searching at the same time.
-        stream : numpy.random.PCG64
-            Source of victims.
-        """
+        """Return the task that a worker finds and takes, or None, while `party` workers search."""
         costs = self._problem.costs
         failed = [0] * self._problem.n_distances
         for step in range(len(self._order.step_group)):

@@ -38,6 +38,10 @@ class Tasks:
         self.executed_by = [NONE] * n
         self.executed_ps = [0] * n
 
+    def is_leaf(self, task: int) -> bool:
+        """Return whether a task spawns nothing."""
+        return bool(self.graph.child_ptr[task] == self.graph.child_ptr[task + 1])
+
     def end(self, task: int, worker: int) -> int | None:
         """Note the end of a task; return the parent that waits for it."""
         self.started[task] = ENDED

@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Generator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import simpy
 
+from simsched.engine.reference.copies import Copies
+from simsched.engine.reference.engine import Engine
 from simsched.engine.reference.rows import awaited, next_access
 from simsched.engine.reference.segments import Remaining, Segment, path_of
 from simsched.engine.stall import NOT_STARTED, STARTED
 from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST
 from simsched.trace.schema import NONE, EventKind
-
-if TYPE_CHECKING:
-    from simsched.engine.reference.backend import SimpyBackend
 
 Waiting = Generator[simpy.Event, None, None]
 
@@ -26,52 +24,29 @@ class TakenAwayError(Exception):
 
 
 class Worker:
-    """One worker.
+    """One worker."""
 
-    Attributes
-    ----------
-    parked : bool
-        Waits until it is woken.
-    busy : bool
-        Shares its core: from the moment it acquires something until it parks.
-    segment : Segment or None
-        What it is executing.
-    party : int
-        Workers that were searching at the same time when it was woken.
-    called_to : (int, int) or None
-        Pool (group, instance) whose push has woken it.
-    gift : (int, int) or None
-        A running task or a duplicate handed to it while parked, and what taking it costs.
-    home : int
-        The domain in which it has started; pools and conditions go by it.
-    lag : float
-        How long before the present instant, in ps and less than one, what the worker waited for had
-        really ended.
-    copies : bool
-        It has been chosen to carry out migrations.
-    began_ps : int
-        When it has started or resumed its task; -1 while it pays for a duplicate.
-    pace : float
-        Part of its speed at which it computes.
-    """
-
-    def __init__(self, sim: SimpyBackend, index: int) -> None:
-        self._sim = sim
+    def __init__(self, sim: Engine, copies: Copies | None, index: int) -> None:
+        self._sim, self._data = sim, copies
         self.index = index
+        # The domain in which it has started; pools and conditions go by it.
         self.home = int(sim.problem.worker_domain[index])
-        self.parked = True
-        self.busy = False
-        self.segment: Segment | None = None
-        self.party = 1
+        self.parked = True  # until it is woken
+        self.busy = False  # shares its core, from when it acquires something until it parks
+        self.segment: Segment | None = None  # what it is executing
+        self.party = 1  # workers that were searching at the same time when it was woken
+        # Pool (group, instance) whose push has woken it.
         self.called_to: tuple[int, int] | None = None
+        # A running task or a duplicate handed to it while parked, and what taking it costs.
         self.gift: tuple[int, int] | None = None
+        # How long before the present instant, in ps and less than one, what it waited for ended.
         self.lag = 0.0
-        self.copies = False
-        self.began_ps = 0
+        self.copies = False  # it has been chosen to carry out migrations
+        self.began_ps = 0  # when it started or resumed its task; -1 while it pays for a duplicate
         self.task: int | None = None  # what it executes or is about to, before any other
         self.is_copying = False
         self.awaits: set[int] | None = None  # tasks of which one must end before it goes on
-        self.pace = 1.0
+        self.pace = 1.0  # part of its speed at which it computes
         self._rest: Remaining | None = None  # what follows the present access
         self._taken_away = False
         self._signal = sim.env.event()
@@ -148,7 +123,7 @@ class Worker:
         found = sim.pools.search(self.index, sim.now, party, sim.problem.victim_stream)
         if found is None:
             sim.pass_on(called_to)
-            snatched = sim.decisions.ask_on_idle(self.index)
+            snatched = sim.ask_on_idle(self.index)
             if snatched is None:
                 return None
             task, cost = snatched
@@ -194,7 +169,7 @@ class Worker:
             return
         self.busy = busy
         self._sim.busy_on_core[self.core] += 1 if busy else -1
-        self._sim.adapt_others(self.core, self)
+        self._sim.adapt_others(self.core, self.index)
 
     def become_busy(self) -> None:
         """Join the busy workers of the core."""
@@ -235,9 +210,7 @@ class Worker:
         """Start or resume a task; return the task with which the worker goes on, or None."""
         sim, tasks, graph = self._sim, self._sim.tasks, self._sim.graph
         saved = tasks.saved.pop(task, None)
-        fresh = tasks.started[task] == NOT_STARTED or (
-            saved is None and sim.executions.is_leaf(task)
-        )
+        fresh = tasks.started[task] == NOT_STARTED or (saved is None and tasks.is_leaf(task))
         sim.record.event(
             sim.now, EventKind.TASK_START if fresh else EventKind.TASK_RESUME, self.index, task
         )
@@ -295,7 +268,7 @@ class Worker:
             cost = math.ceil(float(graph.creation_ops[child]) / self.rate())
             if dive:
                 if index + 1 < last or tasks.outstanding[task] == 0:
-                    wait = sim.push(task, self, at=sim.now, continuation=True) - sim.now
+                    wait = sim.push(task, self.index, at=sim.now, continuation=True) - sim.now
                     cost += wait
                 else:
                     self._suspend(task)
@@ -309,7 +282,7 @@ class Worker:
             yield from self._pay(cost)
             if dive:
                 return child
-            wait = sim.create(child, self, at=sim.now) - sim.now
+            wait = sim.create(child, self.index, at=sim.now) - sim.now
             sim.record.workers[self.index].spawn_ps += wait
             yield from self._pay(wait)
         return None
@@ -321,16 +294,14 @@ class Worker:
         sim.record.workers[self.index].tasks += 1
         self.task = None
         parent = tasks.end(task, self.index)
-        sim.executions.end(task, self.index)
         sim.after_end(task, self.index)
-        sim.executions.wake(task)
         at = sim.now
         for successor in sim.graph.succ[
             sim.graph.succ_ptr[task] : sim.graph.succ_ptr[task + 1]
         ].tolist():
             tasks.pending[successor] -= 1
             if tasks.pending[successor] == 0:
-                at = sim.push(successor, self, at=at + sim.problem.costs.push_ps)
+                at = sim.push(successor, self.index, at=at + sim.problem.costs.push_ps)
         resumed = (
             parent is not None and tasks.outstanding[parent] == 0 and parent in tasks.suspended
         )
@@ -351,16 +322,16 @@ class Worker:
         sim, graph = self._sim, self._sim.graph
         if math.isinf(ops):
             sim.no_processor(task, self.index)
-        if first < last and sim.copies is not None:
+        if first < last and self._data is not None:
             yield from self._gather(first, last)
         if is_body:
             sim.observe_start(task, self.index)
         if first == last:
             yield from self._compute(task, ops)
             return
-        if sim.copies is not None:
+        if self._data is not None:
             yield from self._compute(task, ops)
-            sim.copies.release(graph, first, last, self.index)
+            self._data.release(graph, first, last, self.index)
             return
         span = slice(first, last)
         total = int(graph.read_bytes[span].sum()) + int(graph.written_bytes[span].sum())
@@ -374,14 +345,14 @@ class Worker:
     def _gather(self, first: int, last: int) -> Waiting:
         """Wait until the blocks of accesses are on the worker's node; take written ones over."""
         sim, graph = self._sim, self._sim.graph
-        assert sim.copies is not None
+        assert self._data is not None
         span, start = slice(first, last), sim.now
         sim.record.requested_bytes += int(graph.read_bytes[span].sum())
         sim.record.requested_bytes += int(graph.written_bytes[span].sum())
-        if sim.copies.claim(graph, first, last, self.index):
+        if self._data.claim(graph, first, last, self.index):
             yield from self._wait()
             sim.record.workers[self.index].migrate_ps += sim.now - start
-        sim.copies.write(graph, first, last, self.index)
+        self._data.write(graph, first, last, self.index)
 
     def _access(self, task: int, rest: Remaining) -> Waiting:
         """Execute the remaining accesses of a body or join."""
@@ -417,7 +388,6 @@ class Worker:
         self.awaits = set(tasks)
         sim.record.event(sim.now, EventKind.TASK_AWAIT, self.index, task, tasks[0])
         self._set_busy(False)
-        sim.executions.wait(self.index, task)
         yield from self._wait()
 
     def stop_awaiting(self) -> None:

@@ -72,7 +72,6 @@ class VertexRule(Member):
     lowest_degree: int = 0
     #: Whether values flow along edges in one direction only.
     is_directed: bool = False
-    #: Arguments for a run of some milliseconds.
     small: Mapping[str, Any]
 
 

@@ -20,11 +20,6 @@ def real_file(path: Path) -> Path:
 
     Archives and version control keep StarPU's symbolic links as files whose only word is the name
     of another file in the same directory.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be read, or links lead nowhere or in a circle.
     """
     for _ in range(MAX_LINKS):
         path = member(path.parent, path.name)
@@ -46,17 +41,7 @@ def real_file(path: Path) -> Path:
 
 @dataclass
 class Lines:
-    """The lines of a file, read one after the other.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    lines : list of str
-        What it holds.
-    number : int
-        The line that was read last, from 1.
-    """
+    """The lines of a file, read one after the other; `number` is that of the last one, from 1."""
 
     path: Path
     lines: list[str] = field(default_factory=list)
@@ -92,13 +77,7 @@ class Lines:
         return None
 
     def data(self, what: str) -> list[str]:
-        """Return the fields of the next line that is neither empty nor a comment.
-
-        Parameters
-        ----------
-        what : str
-            What should be there.
-        """
+        """Return the fields of the next line that is neither empty nor a comment."""
         while self.number < len(self.lines):
             text = self.lines[self.number].strip()
             self.number += 1
@@ -115,19 +94,7 @@ class Lines:
         return int(fields[0])
 
     def number_in(self, text: str, what: str, *, least: float = 0.0, above: bool = False) -> float:
-        """Return a finite number of the line that was read last.
-
-        Parameters
-        ----------
-        text : str
-            The field.
-        what : str
-            Its name.
-        least : float
-            Smallest accepted value.
-        above : bool
-            Whether `least` itself is not accepted.
-        """
+        """Return a finite number of the line read last, at least `least`, or `above` it."""
         try:
             value = float(text)
         except ValueError:

@@ -167,7 +167,6 @@ def _variant(processor: str, implementation: int) -> str:
 
 
 def _with_footprint(costs: list[TaskCost], footprint: str, where: str) -> list[TaskCost]:
-    """Return the costs of a footprint."""
     known = sorted({c.footprint for c in costs})
     if footprint not in known:
         close = difflib.get_close_matches(footprint, known, n=1, cutoff=0.0)[0]
@@ -179,7 +178,6 @@ def _with_footprint(costs: list[TaskCost], footprint: str, where: str) -> list[T
 
 
 def _with_size(costs: list[TaskCost], size_bytes: int, where: str) -> list[TaskCost]:
-    """Return the costs of a size."""
     found = [c for c in costs if c.size_bytes == size_bytes]
     if not found:
         sizes = sorted({c.size_bytes for c in costs})
@@ -233,7 +231,6 @@ def read_codelet(path: Path, codelet: str) -> list[TaskCost]:
 
 
 def _processor(lines: Lines) -> str:
-    """Read the processor of a combination."""
     n_types = lines.whole("the number of device types")
     if n_types != 1:
         raise lines.fail(f"found {n_types} types of devices together, accepted 1")
@@ -247,7 +244,6 @@ def _processor(lines: Lines) -> str:
 
 
 def _rows(lines: Lines, codelet: str, processor: str, implementation: int) -> Iterator[TaskCost]:
-    """Read the rows of one implementation."""
     n_rows = lines.whole("the number of entries")
     lines.data("coefficients of a linear regression")
     lines.data("coefficients of a nonlinear regression")

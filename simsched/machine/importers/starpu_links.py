@@ -24,40 +24,21 @@ _SWITCH = re.compile(r"\(([^)]*)\)|(\d+)")
 
 @dataclass(frozen=True)
 class PciTree:
-    """Which devices are below which switches and roots.
+    """Which devices are below which switches and roots."""
 
-    Parameters
-    ----------
-    above : tuple of tuple of str
-        Of each device the switches and roots above it that have more than one device, from below.
-    members : dict of str to tuple of int
-        Devices below each of them.
-    root : tuple of int
-        Root of each device.
-    """
-
+    #: Of each device the switches and roots above it that have more than one device, from below.
     above: tuple[tuple[str, ...], ...]
+    #: Devices below each of them.
     members: dict[str, tuple[int, ...]]
+    #: Of each device.
     root: tuple[int, ...]
 
 
 def parse_roots(text: str, n_devices: int) -> PciTree:
-    """Return a PCI tree.
+    """Return a PCI tree from devices by root, each of `n_devices` once.
 
-    Parameters
-    ----------
-    text : str
-        Devices by root: commas within a root, bars between roots, switches in parentheses.
-    n_devices : int
-        Number of devices.
+    Commas stand within a root, bars between roots, switches in parentheses.
 
-    Raises
-    ------
-    ConfigurationError
-        Text of another form, or one that does not have each device once.
-
-    Examples
-    --------
     >>> parse_roots("(0,1),2|3", 4).above
     (('switch0', 'root0'), ('switch0', 'root0'), ('root0',), ())
     """
@@ -94,15 +75,8 @@ def parse_roots(text: str, n_devices: int) -> PciTree:
 def crossed_links(source: int, target: int, tree: PciTree | None) -> list[str]:
     """Return the links that a transfer crosses, as often as it crosses them.
 
-    Parameters
-    ----------
-    source, target : int
-        0 for main memory, 1 + i for device i.
-    tree : PciTree or None
-        None where it is not known.
+    Source and target are 0 for main memory, 1 + i for device i.
 
-    Examples
-    --------
     >>> crossed_links(1, 2, parse_roots("0|1", 2))
     ['device1_up', 'host', 'host', 'device2_down']
     """
@@ -129,17 +103,7 @@ def _way(end: int, direction: str, shared: list[str], tree: PciTree) -> list[str
 
 
 def link_lines(bus: Bus, nodes: list[int], tree: PciTree | None) -> str:
-    """Return the section of links of a machine file.
-
-    Parameters
-    ----------
-    bus : Bus
-        The sampling.
-    nodes : list of int
-        Memory nodes of the devices.
-    tree : PciTree or None
-        None where it is not known.
-    """
+    """Return the section of links of a machine file; `nodes` are the devices' memory nodes."""
     if not nodes:
         return ""
     rate = bus.bandwidth_mb_per_s

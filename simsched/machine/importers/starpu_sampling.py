@@ -146,7 +146,6 @@ def read_sampling(path: Path, machine: str | None = None) -> Sampling:
 
 
 def _costs(directory: Path, machine: str) -> CostTable:
-    """Return the timings of a machine's codelets."""
     table = CostTable(machine)
     for path in sorted(directory.glob(f"*.{machine}")):
         codelet = path.name.removesuffix(f".{machine}")
@@ -249,7 +248,6 @@ def _runtime(n_devices: int) -> str:
 
 
 def _capacity(option: str, text: str | None) -> str | None:
-    """Return a capacity after checking it."""
     if text is not None:
         try:
             parse_size(text)
@@ -259,7 +257,6 @@ def _capacity(option: str, text: str | None) -> str | None:
 
 
 def _head(bus: Bus, kind: str, nodes: list[int], stated: bool, has_roots: bool) -> str:
-    """Return description and sources."""
     machine = f"{bus.n_cpus} cores" + (f" and {len(nodes)} {kind} devices" if nodes else "")
     lines = [
         f"description: {bus.name}, {machine}, from StarPU's sampling",
@@ -289,7 +286,6 @@ def _head(bus: Bus, kind: str, nodes: list[int], stated: bool, has_roots: bool) 
 
 
 def _cores(groups: list[str]) -> str:
-    """Return the kinds of cores."""
     unit = '"assumed: not a clock; task costs are measured nanoseconds"'
     lines = ["cores:"]
     for group in dict.fromkeys(["cpu", *groups]):
@@ -323,7 +319,6 @@ def _sockets(cores: int, groups: list[str], reserve_drivers: bool) -> str:
 
 
 def _memory(main: str | None, device: str | None, n_devices: int) -> str:
-    """Return the memory nodes."""
     copied = ["data: copied", "copy_shares: by_latency", ""] if n_devices else []
     lines = [*copied, "memory:"]
     entries = [("dram", "DRAM", "[0]", main)]

@@ -9,26 +9,11 @@ from simsched.machine.importers.starpu_codelets import CostTable, TaskCost
 
 
 def timing_lines(costs: CostTable, measured_as: dict[str, str], patterns: str) -> str:
-    """Return the section of timings.
+    """Return the section of timings, of codelets that `patterns` with commas in between select.
 
-    Parameters
-    ----------
-    costs : CostTable
-        The measurements.
-    measured_as : dict of str to str
-        Processor of the measurements that each processor kind of the machine stands for.
-    patterns : str
-        Patterns of the codelets to take, with commas in between.
-
-    Raises
-    ------
-    ConfigurationError
-        A pattern without codelets.
-
-    Notes
-    -----
-    Of several implementations the fastest counts, as StarPU's schedulers take it. Sizes that stand
-    for different shapes of data with different durations are left out: see :func:`ambiguous`.
+    `measured_as` has the measurements' processor for each kind of the machine. Of several
+    implementations the fastest counts, as StarPU's schedulers take it. Sizes that stand for
+    different shapes of data with different durations are left out: see :func:`ambiguous`.
     """
     chosen: set[str] = set()
     for pattern in patterns.split(","):
@@ -54,13 +39,7 @@ def timing_lines(costs: CostTable, measured_as: dict[str, str], patterns: str) -
 
 
 def ambiguous(costs: CostTable) -> list[tuple[str, int]]:
-    """Return codelets and sizes with several durations on one processor, which nothing tells apart.
-
-    Parameters
-    ----------
-    costs : CostTable
-        The measurements.
-    """
+    """Return codelets and sizes with several durations on one processor, told apart by nothing."""
     shapes: dict[tuple[str, str, int, int], set[float]] = {}
     for cost in costs.costs:
         key = (cost.codelet, cost.processor, cost.implementation, cost.size_bytes)

@@ -127,8 +127,8 @@ class Exchange:
     """Decision of `on_timer` and `on_wake`: two workers swap threads, as unpinned threads do.
 
     From then on each runs at the other's speed, with the other's caches and ways to memory. Its
-    pools, its rank among the workers of a domain and `View.worker_domain` stay. With a worker that
-    has failed there is no exchange.
+    pools, its rank among the workers of a domain and `PlanView.worker_domain` stay. With a worker
+    that has failed there is no exchange.
 
     Parameters
     ----------

@@ -15,77 +15,79 @@ parameters are presets of one class.
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 import re
-import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields, replace
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self, TypeVar
 
 from simsched.files.errors import ConfigurationError, PolicyError, SimschedError, unknown_name
-from simsched.names.registry import blamed
+from simsched.names.docstrings import section
+from simsched.names.extensions import blamed
+from simsched.names.loading import USER_MODULE, module_named
+from simsched.names.registry import Entry, Registry
 from simsched.names.specs import Spec, parse_spec
-from simsched.names.user_code import (
-    USER_MODULE,
-    is_file_spec,
-    load_user_file,
-    name_in_file,
-    names_for,
-    split_file_spec,
-)
+from simsched.names.user_code import is_file_spec, load_user_file, name_in_file, split_file_spec
 from simsched.policy.contract.base import Policy
+from simsched.policy.contract.placements import placements
 from simsched.policy.contract.user_file import policy_classes
 
 ALGORITHMS = "simsched.policy.algorithms"  #: what ships: a folder per family
-ENTRY_POINT_GROUP = "simsched.policies"
-MAX_FLOAT = 2**1023  #: whole numbers from there on may be no float
 
 PolicyClass = TypeVar("PolicyClass", bound=type[Policy])
 
 
 @dataclass(frozen=True)
-class PolicyInfo:
+class PolicyInfo(Entry[type[Policy]]):
     """What the registry knows about a name.
 
     Parameters
     ----------
     name : str
         Name under which :func:`make_policy` finds it.
-    cls : type
+    function : type
         Class that is instantiated.
     params : dict
         Parameters of the preset; empty for the class itself.
-    family : str
-        Folder of a shipped class, module of another one.
     description : str
         One sentence.
-    references : str
-        Where the policy was published, from the docstring's section References.
+    family : str
+        Folder of a shipped class, module of another one.
     source : str
         Module or file that holds the class.
     """
 
-    name: str
-    cls: type[Policy]
     params: Mapping[str, Any]
-    family: str
     description: str
-    references: str
+    family: str
     source: str
+
+    @property
+    def cls(self) -> type[Policy]:
+        """Class that is instantiated."""
+        return self.function
+
+    @property
+    def references(self) -> str:
+        """Where the policy was published, from the docstring's section References."""
+        return " ".join(" ".join(section(self.cls.__doc__ or "", "References")).split())
 
     @property
     def is_preset(self) -> bool:
         """Whether the name stands for parameters of a class that has another name."""
         return self.name != self.cls.name
 
+    def replaces(self, known: Self) -> bool:
+        """Return whether it is what has its name already, from a module that runs again.
 
-_known: dict[str, PolicyInfo] = {}
-_discovered: list[bool] = []
+        Parameters
+        ----------
+        known : PolicyInfo
+            What has the name.
+        """
+        is_same = (self.params, self.description) == (known.params, known.description)
+        return super().replaces(known) and (is_same or self.cls is not known.cls)
 
 
 def register(name: str) -> Callable[[PolicyClass], PolicyClass]:
@@ -106,11 +108,10 @@ def register(name: str) -> Callable[[PolicyClass], PolicyClass]:
     PolicyError
         When the name is malformed or taken by something else.
     """
-    known = names_for("policies", sys._getframe(1).f_globals, _known)
 
     def decorate(cls: PolicyClass) -> PolicyClass:
         cls.name = name
-        _add(known, name, cls, {}, _first_sentence(cls.__doc__ or ""))
+        policies.add(_info(name, cls, {}, _first_sentence(cls)))
         return cls
 
     return decorate
@@ -137,14 +138,13 @@ def preset(name: str, cls: type[Policy], description: str, **params: Any) -> Non
     ConfigurationError
         When the class does not accept the parameters.
     """
-    names = sys._getframe(1).f_globals
-    known, shipped = names_for("policies", names, _known), dict[str, object]()
-    rules = names_for("placements", names, shipped)
-    if params.get("placement") in rules and names["__name__"].startswith(USER_MODULE):
+    info = _info(name, cls, params, description)
+    rule, home = params.get("placement"), info.home
+    if home.__name__.startswith(USER_MODULE) and rule in placements.of_file(home):
         # The class may be of another file, which does not know placements of this one.
-        params["placement"] = f"{names['__file__']}:{params['placement']}"
+        params["placement"] = f"{home.__file__}:{rule}"
     _build(name, cls, params)
-    _add(known, name, cls, params, description)
+    policies.add(info)
 
 
 def make_policy(name: str, params: Mapping[str, Any] | None = None) -> Policy:
@@ -199,27 +199,21 @@ def policy_info(name: str) -> PolicyInfo:
     ConfigurationError
         For an unknown name, or a file that is wrong.
     """
-    _discover()
-    if is_file_spec(name):
-        return _info_of_file(name)
-    if name not in _known:
-        raise ConfigurationError(unknown_name("policy", name, _known))
-    return _known[name]
+    return _info_of_file(name) if is_file_spec(name) else policies.find(name)
 
 
 def _info_of_file(spec: str) -> PolicyInfo:
     """Return what is known about a policy or preset of a file."""
+    policies.all()  # what ships does not count as what the file imports first
     module = load_user_file("policy", spec)
-    classes, named = policy_classes(module), names_for("policies", vars(module), _known)
+    classes, named = policy_classes(module), policies.of_file(module)
     offered = [*classes, *named] if split_file_spec(spec)[1] else list(classes or named)
     accepted = "a class derived from simsched.policy.Policy, or a preset"
     name = name_in_file(spec, "policy", offered, accepted, also=" class or preset")
     if name in named:
         return replace(named[name], name=spec, family="")
     cls = classes[name]
-    doc = cls.__doc__ or ""
-    about = _first_sentence(doc), _section(doc, "References"), spec
-    return PolicyInfo(spec, cls, {}, "", *about)
+    return PolicyInfo(spec, cls, {}, _first_sentence(cls), "", spec)
 
 
 def list_policies() -> list[PolicyInfo]:
@@ -230,8 +224,8 @@ def list_policies() -> list[PolicyInfo]:
     list of PolicyInfo
         Those of simsched and those of installed packages.
     """
-    _discover()
-    return sorted(_known.values(), key=lambda i: (i.family, i.cls.__name__, i.is_preset, i.name))
+    known = policies.all().values()
+    return sorted(known, key=lambda i: (i.family, i.cls.__name__, i.is_preset, i.name))
 
 
 def changed_policy(policy: Policy, params: Mapping[str, Any]) -> Policy:
@@ -279,10 +273,8 @@ def spec_of(policy: Policy) -> Spec:
     >>> spec_of(make_policy("bats", {"sample_pages": 8}))
     Spec(name='bats', params={'sample_pages': 8})
     """
-    _discover()
     cls, values = type(policy), policy.parameters()
-    module = sys.modules.get(cls.__module__)
-    known = _known if module is None else names_for("policies", vars(module), _known)
+    known = policies.known_to(module_named(cls.__module__))
     differing = {f.name: values[f.name] for f in fields(cls) if f.default != values[f.name]}
     name = vars(cls).get("name") or cls.__name__
     if known.get(name) is None or known[name].cls is not cls:
@@ -362,106 +354,51 @@ def policy_from_spec(text: str) -> Policy:
 
 
 def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:
-    """Return an instance; unknown parameters raise, ints become floats where declared."""
-    declared = {f.name: f for f in fields(cls)}
-    values: dict[str, Any] = {}
-    for key, value in params.items():
+    """Return an instance."""
+    declared = [f.name for f in fields(cls)]
+    for key in params:
         if key not in declared:
             raise ConfigurationError(f"policy {name}: {unknown_name('parameter', key, declared)}")
-        wants_float = declared[key].default is not MISSING and isinstance(
-            declared[key].default, float
-        )
-        is_int = isinstance(value, int) and not isinstance(value, bool)
-        if wants_float and is_int and abs(value) >= MAX_FLOAT:
-            raise ConfigurationError(f"policy {name}: parameter {key}: found a number too large")
-        values[key] = float(value) if wants_float and is_int else value
     with called(cls, name), blamed(f"policy {name}", cls):
-        return cls(**values)
+        return cls(**params)
 
 
-def _add(
-    known: dict[str, PolicyInfo],
-    name: str,
-    cls: type[Policy],
-    params: Mapping[str, Any],
-    description: str,
-) -> None:
-    """Enter a name; a second time only when the module has been executed again."""
+def _info(name: str, cls: type[Policy], params: Mapping[str, Any], description: str) -> PolicyInfo:
+    """Return what is to be known about a name.
+
+    Raises
+    ------
+    PolicyError
+        It is malformed, or nothing is said about it.
+    """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise PolicyError(
             f"policy {name!r}: accepted names consist of lower-case letters, digits and underscores"
         )
-    source = _source(cls)
-    old = known.get(name)
-    if old is not None and not _is_reload(old.cls, cls):
-        raise PolicyError(f"policy {name!r}: registered twice, by {old.source} and by {source}")
     if not description.strip():
         raise PolicyError(f"policy {name!r}: a description is missing")
-    family = _family(cls)
-    references = _section(cls.__doc__ or "", "References")
-    known[name] = PolicyInfo(name, cls, dict(params), family, description, references, source)
-
-
-def _family(cls: type) -> str:
-    """Return the folder of a shipped policy, the module of another one."""
+    of_file = cls.__module__.startswith(USER_MODULE)
+    source = inspect.getfile(cls) if of_file else cls.__module__
     above, _, module = cls.__module__.rpartition(".")
-    return above.rpartition(".")[2] if above.startswith(f"{ALGORITHMS}.") else module
+    family = above.rpartition(".")[2] if above.startswith(f"{ALGORITHMS}.") else module
+    return PolicyInfo(name, cls, params, description, family, source)
 
 
-def _is_reload(old: type, new: type) -> bool:
-    """Return whether `new` comes from another execution of the module that has defined `old`."""
-    if old is new or _file(old) != _file(new):
-        return False
-    if old.__qualname__ == new.__qualname__ or "." in old.__qualname__:
-        return old.__qualname__ == new.__qualname__
-    return getattr(sys.modules.get(old.__module__), old.__name__, None) is not old
+def _register_offered(name: str, found: object) -> None:
+    """Register what an entry point offers."""
+    if isinstance(found, type) and issubclass(found, Policy):
+        register(name)(found)
 
 
-def _discover() -> None:
-    """Import every module that may define policies, once."""
-    if _discovered:
-        return
-    _discovered.append(True)
-    package = importlib.import_module(ALGORITHMS)
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        importlib.import_module(module.name)
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        _load_entry_point(point)
+def _first_sentence(cls: type) -> str:
+    """Return the first paragraph of a class's own docstring on one line."""
+    return " ".join(inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].split())
 
 
-def _load_entry_point(point: EntryPoint) -> None:
-    """Register what an entry point offers; a broken one is reported and left out."""
-    try:
-        found = point.load()
-        if isinstance(found, type) and issubclass(found, Policy) and point.name not in _known:
-            register(point.name)(found)
-    except Exception as error:
-        warnings.warn(
-            f"policy {point.name!r} of entry point {point.value!r} is left out: {error}",
-            stacklevel=2,
-        )
-
-
-def _file(cls: type) -> str:
-    """Return the file that defines a class, its module when there is none."""
-    try:
-        return inspect.getfile(cls)
-    except (OSError, TypeError):
-        return cls.__module__
-
-
-def _source(cls: type) -> str:
-    """Return the module of a class, or the file when the module is not importable by name."""
-    return _file(cls) if cls.__module__.startswith("simsched_user_") else cls.__module__
-
-
-def _first_sentence(docstring: str) -> str:
-    """Return the first paragraph of a docstring on one line."""
-    return " ".join(inspect.cleandoc(docstring).split("\n\n")[0].split())
-
-
-def _section(docstring: str, title: str) -> str:
-    """Return the text of one numpydoc section on one line."""
-    text = inspect.cleandoc(docstring) + "\n"
-    match = re.search(rf"^{title}\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", text, re.MULTILINE | re.DOTALL)
-    return " ".join(match.group(1).split()) if match else ""
+policies: Registry[PolicyInfo] = Registry(
+    "policy",
+    ALGORITHMS,
+    group="simsched.policies",
+    offered=_register_offered,
+    error=PolicyError,
+)

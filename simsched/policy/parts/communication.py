@@ -42,13 +42,7 @@ def block_writer(graph: TaskGraph) -> Int64Array:
 
 
 def numa_factors(machine: Machine) -> FloatArray:
-    """Return the latency of reads from each domain's node by that of the reader's own node.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_domains, n_domains)
-        Rows are the readers. The node of a domain is the first one that it touches.
-    """
+    """Return the latency of reads from each domain's node by that of the reader's own node."""
     node = machine.touch_order[:, 0]
     latency = np.array(
         [[machine.paths[d][n].latency_ps for n in node.tolist()] for d in range(machine.n_domains)],

@@ -33,15 +33,6 @@ _ROUNDING = 1e-12  # so that 0.8 - 0.2 is not less than 0.6
 def progress_score(weights: Sequence[float], phase: int, fraction: float) -> float:
     """Return the score of a task.
 
-    Parameters
-    ----------
-    weights : sequence of float
-        Share of each phase in the task's time.
-    phase : int
-        Present phase, counted from 0.
-    fraction : float
-        Part of the phase that is done: pairs processed over pairs to process (equation 7.2).
-
     Notes
     -----
     Sum of the weights of finished phases plus ``weights[phase] * fraction``, at most 1: equation
@@ -84,13 +75,6 @@ def time_to_end(score: float, running_s: float) -> float:
 def lags_behind(scores: FloatArray, gap: float = PROGRESS_GAP) -> BoolArray:
     """Return which running tasks are stragglers under least progress (equation 7.4).
 
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_tasks,)
-        Scores of the running tasks of one kind.
-    gap : float
-        A straggler's score is at most the average less this.
-
     Examples
     --------
     >>> lags_behind(np.array([0.7, 0.5, 0.9, 0.9, 0.9, 0.9])).tolist()
@@ -105,13 +89,6 @@ def lags_behind(scores: FloatArray, gap: float = PROGRESS_GAP) -> BoolArray:
 def update_weights(old: Sequence[float], observed: Sequence[float], history: float) -> Weights:
     """Return the weights of a node after it has ended a task (equation 7.8).
 
-    Parameters
-    ----------
-    old, observed : sequence of float
-        Weights so far; shares of the phases in the time of the ended task.
-    history : float
-        HP, the weight of `old`, 0 to 1.
-
     Examples
     --------
     >>> [round(v, 9) for v in update_weights((1.0, 0.0), (0.75, 0.25), 0.2)]
@@ -124,13 +101,6 @@ def update_weights(old: Sequence[float], observed: Sequence[float], history: flo
 
 def slow_tasks(rates: FloatArray, task_cap: float) -> BoolArray:
     """Return which tasks are much slower than the average of their kind (equation 7.11).
-
-    Parameters
-    ----------
-    rates : ndarray of float64, shape (n_tasks,)
-        Progress rates of the running tasks of one kind.
-    task_cap : float
-        A slow task's rate is less than ``1 - task_cap`` times the average.
 
     Examples
     --------
@@ -161,15 +131,6 @@ def most_stragglers(n_running: int, strag_cap: float) -> int:
 def longest_first(remaining_s: Sequence[float], candidates: BoolArray, most: int) -> list[int]:
     """Return at most `most` of the candidates, longest remaining time first, then by index.
 
-    Parameters
-    ----------
-    remaining_s : sequence of float
-        Estimated remaining time of every task.
-    candidates : ndarray of bool, shape (n_tasks,)
-        Which of them may be chosen.
-    most : int
-        Upper bound (Algorithm 11: of the slow tasks, those that end last are stragglers).
-
     Examples
     --------
     >>> longest_first([5.0, 9.0, 7.0], np.array([True, True, False]), 2)
@@ -181,15 +142,6 @@ def longest_first(remaining_s: Sequence[float], candidates: BoolArray, most: int
 
 def slow_nodes(node_rates: FloatArray, node_cap: float, most_share: float) -> BoolArray:
     """Return which nodes are slow for one kind of task (equation 7.12).
-
-    Parameters
-    ----------
-    node_rates : ndarray of float64, shape (n_nodes,)
-        Mean rate of the running tasks of that kind on each node; NaN where none runs.
-    node_cap : float
-        A slow node's mean rate is less than ``1 - node_cap`` times the mean over the nodes.
-    most_share : float
-        SN_Cap: at most this share of all nodes is slow (rounded down), those of least rate.
 
     Examples
     --------
@@ -246,15 +198,6 @@ def shuffle_lag(computed: Sequence[int], communicated: Sequence[int]) -> int:
 
 def reduce_bins(n_reduces: int, multiplier: int, factors: Sequence[float]) -> list[int]:
     """Return how many hash bins each reduce task gets, in proportion to its node's speed.
-
-    Parameters
-    ----------
-    n_reduces : int
-        Number of reduce tasks, which stays as it is.
-    multiplier : int
-        Bins that each map task makes per reduce task.
-    factors : sequence of float, length n_reduces
-        reduceSkewFactor of the node of each reduce task, more than 0.
 
     Notes
     -----

@@ -22,22 +22,6 @@ def initial_roots(
 ) -> BoolArray:
     """Return the roots of the largest subtrees whose data fit a shared cache.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph; its spawn tree decides.
-    part : ndarray of int32, shape (n_tasks,)
-        Socket of each task; `STRADDLES` for tasks that cannot be roots.
-    subtree_bytes : ndarray, shape (n_tasks,)
-        Data that each subtree involves, not more than that of its parent's subtree.
-    capacity_bytes : float
-        Capacity of a socket's shared cache.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_tasks,)
-        Exactly one root on the way from the top to each leaf.
-
     Notes
     -----
     A task is a root if its data fit and those of its parent do not. Data of exactly the capacity
@@ -99,15 +83,6 @@ class Phase(Enum):
 class Tuner:
     """Search for the best size of cache-friendly subtrees, one packing per iteration.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        The graph of an iteration.
-    part : ndarray of int32, shape (n_tasks,)
-        Socket of each task.
-    roots : ndarray of bool, shape (n_tasks,)
-        The packing of the next iteration; at first the initial one.
-
     Notes
     -----
     First the subtrees shrink, level by level, while each iteration is shorter than the one before.
@@ -121,8 +96,9 @@ class Tuner:
     *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, algorithm 6.
     """
 
-    graph: TaskGraph
-    part: Int32Array
+    graph: TaskGraph  # the graph of an iteration
+    part: Int32Array  # shape (n_tasks,): socket of each task
+    #: shape (n_tasks,): the packing of the next iteration; at first the initial one
     roots: BoolArray
     phase: Phase = Phase.INITIAL
     best: BoolArray = field(init=False)

@@ -1,10 +1,9 @@
 """Data placements: which memory node each block lives on, a choice beside the scheduling.
 
-A placement is a function from a :class:`~simsched.policy.contract.base.View` to a
+A placement is a function from a :class:`~simsched.policy.contract.views.PlanView` to a
 :class:`~simsched.policy.contract.base.Placement`, registered under a name with :func:`placement`.
 Policies that leave the choice to the user derive from :class:`PlacedPolicy` and have a parameter
-`placement`. A placement in a file of the user is named by its path, ``my_placement.py`` or
-``my_placement.py:NAME``; policies of the same file also know it by its name.
+`placement`.
 
 Memory of devices (kind ``"GPU"``) is never used: an operating system does not hand it out. Where
 data are copied nothing is placed by a touch: programs register what they have allocated in the
@@ -15,110 +14,30 @@ reading it, those of an initialisation too, is then where they ran and nowhere e
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.errors import ConfigurationError, ModelError, unknown_name
+from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine.model import Machine
-from simsched.names.registry import check_name
-from simsched.names.user_code import (
-    is_file_spec,
-    load_user_file,
-    name_in_file,
-    names_for,
-    names_known_to,
-)
-from simsched.policy.contract.base import Placement, Policy, View, param, view_before
+from simsched.policy.contract.base import Placement, PlanView, Policy, S, param, view_before
+from simsched.policy.contract.placements import PlacementRule as PlacementRule
+from simsched.policy.contract.placements import list_placements as list_placements
+from simsched.policy.contract.placements import placement as placement
+from simsched.policy.contract.placements import placement_rule as placement_rule
 from simsched.policy.parts.subgraphs import preorder
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
-PlacementRule = Callable[[View], Placement]
-
-_rules: dict[str, PlacementRule] = {}
-
-
-def placement(name: str) -> Callable[[PlacementRule], PlacementRule]:
-    """Return a decorator that registers a placement under a name.
-
-    Parameters
-    ----------
-    name : str
-        Under which policies find it.
-
-    Returns
-    -------
-    callable
-        Takes the rule and returns it.
-
-    Raises
-    ------
-    ValueError
-        When the name is taken.
-    """
-    known = names_for("placements", sys._getframe(1).f_globals, _rules)
-
-    def decorate(rule: PlacementRule) -> PlacementRule:
-        check_name(f"placement {name!r}", known.get(name), rule)
-        known[name] = rule
-        return rule
-
-    return decorate
-
-
-def placement_rule(name: str, policy: type[Policy] = Policy) -> PlacementRule:
-    """Return a placement by name.
-
-    Parameters
-    ----------
-    name : str
-        Of a registered placement, or a file ``path.py`` or ``path.py:NAME``.
-    policy : type, optional
-        Class of a policy; placements of the file that defines it are found, too, and those of the
-        modules that it imports.
-
-    Returns
-    -------
-    callable
-        Takes a view and returns a `Placement`.
-
-    Raises
-    ------
-    ConfigurationError
-        For an unknown name, or a file that is wrong.
-    """
-    if is_file_spec(name):
-        return _rule_of_file(name)
-    known = names_known_to("placements", policy.__module__, _rules)
-    if name not in known:
-        raise ConfigurationError(unknown_name("placement", name, known))
-    return known[name]
-
-
-def _rule_of_file(spec: str) -> PlacementRule:
-    """Return the placement of a file."""
-    found = names_for("placements", vars(load_user_file("placement", spec)), _rules)
-    accepted = 'a function below @simsched.policy.parts.placement.placement("NAME")'
-    return found[name_in_file(spec, "placement", found, accepted)]
-
-
-def list_placements() -> dict[str, str]:
-    """Return the names of all placements with the first line of their documentation, by name."""
-    return {
-        name: (rule.__doc__ or "").strip().split("\n")[0] for name, rule in sorted(_rules.items())
-    }
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacedPolicy(Policy):
+class PlacedPolicy(Policy[S]):
     """Base of policies that leave the placement of data to the user.
 
     Parameters
@@ -143,7 +62,7 @@ class PlacedPolicy(Policy):
         Returns
         -------
         callable
-            Takes the view.
+            Takes a view and returns a `Placement`.
         """
         return placement_rule(self.placement, type(self))
 
@@ -153,25 +72,18 @@ class PlacedPolicy(Policy):
         Parameters
         ----------
         machine : Machine
-            The machine.
-
-        Raises
-        ------
-        ModelError
-            It has not; the message names policy and parameter.
+            That the policy is to run on.
         """
         program = Workload("one task", build_graph([0.0]))
         view = view_before(machine, program, machine.place_workers(1))
-        PlacedPolicy.place(self, view, None)
+        self._placed(view)
 
-    def place(self, view: View, state: Any) -> Placement:
-        """Return what the chosen placement says.
+    def place(self, view: PlanView, state: S) -> Placement:
+        """Return what the chosen placement says."""
+        return self._placed(view)
 
-        Returns
-        -------
-        Placement
-            Memory nodes of all blocks.
-        """
+    def _placed(self, view: PlanView) -> Placement:
+        """Return what the chosen placement says; an error names the parameter."""
         try:
             return self.chosen_placement()(view)
         except ModelError as error:  # the machine has no such memory
@@ -182,7 +94,7 @@ class PlacedPolicy(Policy):
 
 
 @placement("first_touch")
-def first_touch(view: View) -> Placement:
+def first_touch(view: PlanView) -> Placement:
     """Put each block where it is first touched, spilling to the next node in the system's order.
 
     Notes
@@ -194,7 +106,7 @@ def first_touch(view: View) -> Placement:
 
 
 @placement("all_dram")
-def all_dram(view: View) -> Placement:
+def all_dram(view: PlanView) -> Placement:
     """Put each block where it is first touched, on DRAM nodes only.
 
     References
@@ -206,7 +118,7 @@ def all_dram(view: View) -> Placement:
 
 
 @placement("cached_dram")
-def cached_dram(view: View) -> Placement:
+def cached_dram(view: PlanView) -> Placement:
     """Put each block where it is first touched, on nodes behind a memory-side cache only.
 
     Notes
@@ -225,7 +137,7 @@ def cached_dram(view: View) -> Placement:
 
 
 @placement("membind_hbm")
-def membind_hbm(view: View) -> Placement:
+def membind_hbm(view: PlanView) -> Placement:
     """Put each block where it is first touched, on HBM nodes only.
 
     Notes
@@ -237,7 +149,7 @@ def membind_hbm(view: View) -> Placement:
 
 
 @placement("membind_nvm")
-def membind_nvm(view: View) -> Placement:
+def membind_nvm(view: PlanView) -> Placement:
     """Put each block where it is first touched, on NVM nodes only: memory behind CXL, for instance.
 
     Notes
@@ -248,7 +160,7 @@ def membind_nvm(view: View) -> Placement:
 
 
 @placement("prefer_hbm")
-def prefer_hbm(view: View) -> Placement:
+def prefer_hbm(view: PlanView) -> Placement:
     """Put each block where it is first touched, on HBM nodes first, on others when they are full.
 
     Notes
@@ -261,7 +173,7 @@ def prefer_hbm(view: View) -> Placement:
 
 
 @placement("interleave")
-def interleave(view: View) -> Placement:
+def interleave(view: PlanView) -> Placement:
     """Deal blocks out to all nodes in turn, leaving out full ones.
 
     Notes
@@ -288,7 +200,7 @@ def interleave(view: View) -> Placement:
 
 
 @placement("weighted")
-def weighted(view: View) -> Placement:
+def weighted(view: PlanView) -> Placement:
     """Give each node one contiguous part of the data, in proportion to its peak bandwidth.
 
     Notes
@@ -310,7 +222,7 @@ def weighted(view: View) -> Placement:
 
 
 @placement("even")
-def even(view: View) -> Placement:
+def even(view: PlanView) -> Placement:
     """Give each node one contiguous part of the data, all of the same size.
 
     Notes
@@ -332,13 +244,6 @@ def host_nodes(machine: Machine) -> list[int]:
 def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
     """Return the first leaf of each node's part.
 
-    Parameters
-    ----------
-    shares : sequence of float
-        Weight B_i of each node, not negative and not all 0.
-    n_leaves : int
-        Number of leaves n.
-
     Notes
     -----
     s_i = ceil(n * (B_1 + ... + B_(i-1)) / (B_1 + ... + B_k)), leaves counted from 0; part i ends
@@ -359,18 +264,7 @@ def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
 
 
 def leaf_of_block(graph: TaskGraph) -> Int64Array:
-    """Return the first leaf in the order of the spawn tree that accesses each block; -1 for none.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        The initialisation.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_blocks,)
-        Position among the leaves.
-    """
+    """Return the first leaf of the spawn tree that accesses each block; -1 for none."""
     leaves = graph.leaves
     order = preorder(graph)
     position = np.full(graph.n_tasks, -1, np.int64)
@@ -382,7 +276,7 @@ def leaf_of_block(graph: TaskGraph) -> Int64Array:
     return np.where(first < len(leaves), first, -1)
 
 
-def _contiguous(view: View, shares: Sequence[float]) -> Placement:
+def _contiguous(view: PlanView, shares: Sequence[float]) -> Placement:
     """Return contiguous parts of the data on all host nodes, sized by `shares`."""
     machine, sizes = view.machine, view.workload.graph.block_bytes
     nodes = host_nodes(machine)
@@ -442,19 +336,19 @@ def _keep_what_fits(
     return rest[np.lexsort((rest, chunk[rest]))]
 
 
-def _touched(view: View, allowed: Sequence[int]) -> Placement:
+def _touched(view: PlanView, allowed: Sequence[int]) -> Placement:
     """Return first touch restricted to some nodes, in the system's order of distance."""
     return _touched_in(view, _order_of(view, allowed))
 
 
-def _order_of(view: View, allowed: Sequence[int]) -> Int32Array:
+def _order_of(view: PlanView, allowed: Sequence[int]) -> Int32Array:
     """Return some nodes in the system's order of distance from each domain."""
     order = view.machine.touch_order
     rows = [[node for node in row if node in allowed] for row in order.tolist()]
     return np.array(rows, np.int32).reshape(len(order), len(allowed))
 
 
-def _touched_in(view: View, touch_order: Int32Array) -> Placement:
+def _touched_in(view: PlanView, touch_order: Int32Array) -> Placement:
     """Return blocks without a home yet; where data are copied, in the first nodes with room."""
     sizes = view.workload.graph.block_bytes
     home = np.full(len(sizes), -1, np.int32)

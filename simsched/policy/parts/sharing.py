@@ -27,18 +27,6 @@ def touched_bytes(graph: TaskGraph) -> scipy.sparse.csr_array:
 def sharing_graph(graph: TaskGraph, most_sharers: int = 64) -> scipy.sparse.csr_array:
     """Return how many bytes each pair of tasks shares.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph.
-    most_sharers : int
-        Of a block that more tasks touch, only neighbours in the order of tasks count as sharing it.
-
-    Returns
-    -------
-    csr_array of float64, shape (n_tasks, n_tasks)
-        Symmetric, with an empty diagonal.
-
     Notes
     -----
     Which bytes of a block a task touches is not recorded. Two tasks that touch a and b bytes of a
@@ -94,13 +82,6 @@ def working_set_bytes(
 def bisect(shared: scipy.sparse.csr_array, weight: FloatArray) -> tuple[Int64Array, Int64Array]:
     """Return two groups of vertices of about equal weight with little sharing between them.
 
-    Parameters
-    ----------
-    shared : csr_array, shape (n, n)
-        Sharing graph of at least two vertices.
-    weight : ndarray of float64, shape (n,)
-        Weight of each vertex.
-
     Notes
     -----
     Spectral bisection stands in for the multilevel partitioner METIS: vertices are put in the order
@@ -130,21 +111,6 @@ def fitting_groups(
     least_groups: int,
 ) -> list[Int64Array]:
     """Return groups of tasks whose working sets fit a cache.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        The graph.
-    shared, touched : scipy.sparse.csr_array
-        :func:`sharing_graph` and :func:`touched_bytes` of it.
-    tasks : ndarray of int64
-        Tasks to be divided.
-    weight : ndarray of float64, shape (n_tasks,)
-        Work of every task of the graph.
-    capacity_bytes : float
-        Size of the cache.
-    least_groups : int
-        Groups are halved further, the heaviest first, until there are so many.
 
     Notes
     -----

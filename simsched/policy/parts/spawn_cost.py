@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 from simsched.workload.graph import Workload
 
 
-def slower_spawns(view: View, spawn_s: float) -> Workload:
+def slower_spawns(view: PlanView, spawn_s: float) -> Workload:
     """Return a program each of whose spawns takes longer; the initialisation stays as it is.
-
-    Parameters
-    ----------
-    view : View
-        What the policy knows of the run.
-    spawn_s : float
-        Time in seconds that the creator of a task spends more.
 
     Notes
     -----

@@ -18,22 +18,14 @@ UPPER = -1  #: tasks above all subgraphs
 
 @dataclass(frozen=True, eq=False)
 class Subgraphs:
-    """A division of the tasks of a graph.
+    """A division of the tasks of a graph."""
 
-    Parameters
-    ----------
-    of_task : ndarray of int32, shape (n_tasks,)
-        Subgraph of each task, numbered in the order of the spawn tree; `UPPER` for the tasks above
-        all subgraphs.
-    is_root : ndarray of bool, shape (n_tasks,)
-        Tasks through which a subgraph is entered.
-    separable : bool
-        Whether each subgraph has one root and waits for nothing outside once it has started, so
-        that one subgraph at a time can be worked on without coming to a standstill.
-    """
-
+    #: shape (n_tasks,): subgraph of each task, numbered in the order of the spawn tree; `UPPER` for
+    #: the tasks above all subgraphs
     of_task: Int32Array
-    is_root: NDArray[np.bool_]
+    is_root: NDArray[np.bool_]  # shape (n_tasks,): tasks through which a subgraph is entered
+    #: whether each subgraph has one root and waits for nothing outside once it has started, so that
+    #: one subgraph at a time can be worked on without coming to a standstill
     separable: bool
 
     @property
@@ -57,17 +49,6 @@ def levels(graph: TaskGraph) -> list[Int64Array]:
 
 def subtree_sums(graph: TaskGraph, own: NDArray[np.generic]) -> Int64Array:
     """Return a quantity of each task added up over its subtree.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph.
-    own : ndarray of int64, shape (n_tasks,)
-        The quantity of each task itself, such as the bytes that missed its private caches.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_tasks,)
 
     Notes
     -----
@@ -114,13 +95,6 @@ def preorder(graph: TaskGraph) -> Int64Array:
 
 def group_tasks(graph: TaskGraph, least_tasks: int) -> Subgraphs:
     """Return the smallest subgraphs with a given number of tasks.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph; the spawn tree decides.
-    least_tasks : int
-        Smallest number of tasks of a subgraph.
 
     Notes
     -----

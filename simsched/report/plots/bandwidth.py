@@ -33,24 +33,8 @@ def rates(
 ) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]], dict[str, float]]:
     """Return the bandwidth in use and what is sustained, by memory kind or by node.
 
-    Parameters
-    ----------
-    run : Run
-        A run with its events.
-    by : {"kind", "node"}
-        What is added up.
-    bins : int
-        Number of equal time bins.
-
-    Returns
-    -------
-    tuple of ndarray, shape (bins + 1,), dict of str to ndarray, shape (bins,), and dict
-        Edges of bins in seconds; mean bytes per second in each; sustained bytes per second.
-
-    Raises
-    ------
-    ConfigurationError
-        The run has no events, or `by` or `bins` is not accepted.
+    These are the edges of equal time bins in seconds, mean bytes per second in each, and sustained
+    bytes per second.
     """
     if run.trace is None or not len(run.trace):
         raise ConfigurationError("run: found no event trace, accepted a run with its events")

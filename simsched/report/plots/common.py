@@ -50,12 +50,7 @@ def save(figure: Figure, path: Path) -> None:
 def axes_for(ax: Axes | None, width: float, height: float) -> Axes:
     """Return the axes to draw on: those given, or those of a new figure that notebooks show.
 
-    Parameters
-    ----------
-    ax : Axes or None
-        Where the caller wants the picture.
-    width, height : float
-        Size of a new figure in inches.
+    Width and height of a new figure are in inches.
     """
     if ax is not None:
         return ax
@@ -106,21 +101,9 @@ def name_rows(
 ) -> None:
     """Name the rows of axes, the first on top, before anything is drawn on them.
 
-    Parameters
-    ----------
-    axes : Axes
-        Where rows are drawn.
-    names : sequence of str
-        One per row; lines after the first say more about it and may be others in other charts.
-    places : sequence of float
-        Vertical positions; 0, 1, 2 and so on by default.
-    fontsize : int
-        In points.
-
-    Raises
-    ------
-    ConfigurationError
-        A chart that is drawn already, there or on axes that share them, has other rows.
+    Lines of a name after the first say more and may be others in other charts, but the rows of
+    charts that share axes have to be the same. Their vertical positions are 0, 1, 2 and so on by
+    default.
     """
     places = [*map(float, places)] or [*map(float, range(len(names)))]
     drawn = any(other.has_data() for other in axes.get_shared_y_axes().get_siblings(axes))
@@ -162,8 +145,6 @@ def finish(axes: Axes, title: str) -> Axes:
 def time_scale(largest_s: float) -> tuple[float, str]:
     """Return the factor and unit in which times are shown.
 
-    Examples
-    --------
     >>> time_scale(0.25)
     (0.001, 'ms')
     """

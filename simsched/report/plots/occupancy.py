@@ -20,33 +20,21 @@ RUNTIME = "runtime, copies"  #: creating, taking and releasing tasks, copying bl
 
 @dataclass(frozen=True, eq=False)
 class Bars:
-    """Intervals in which workers are busy; those of a worker do not overlap.
+    """Intervals in which workers are busy; those of a worker do not overlap."""
 
-    Parameters
-    ----------
-    worker : ndarray of int64, shape (n,)
-        Who.
-    layer : ndarray of int64, shape (n,)
-        Index into `layers`.
-    start_ps, end_ps : ndarray of int64, shape (n,)
-        When.
-    layers : tuple of str
-        Task classes, then `RUNTIME`.
-    n_tasks : int
-        Tasks that begin in the intervals.
-    span_ps : tuple of int
-        Begin and end of the time that is looked at.
-    iteration_ps : ndarray of int64, shape (i,)
-        Beginnings of iterations.
-    """
-
+    #: Of each interval; shape (n,), as `layer`, `start_ps` and `end_ps`.
     worker: Int64Array
+    #: Index into `layers`.
     layer: Int64Array
     start_ps: Int64Array
     end_ps: Int64Array
+    #: Task classes, then `RUNTIME`.
     layers: tuple[str, ...]
+    #: Tasks that begin in the intervals.
     n_tasks: int
+    #: Begin and end of the time that is looked at.
     span_ps: tuple[int, int]
+    #: Beginnings of iterations.
     iteration_ps: Int64Array
 
     def __len__(self) -> int:
@@ -54,20 +42,7 @@ class Bars:
 
 
 def busy_bars(run: Run, start_s: float | None = None, end_s: float | None = None) -> Bars:
-    """Return the busy intervals of a run; they are found once and kept as long as the run is.
-
-    Parameters
-    ----------
-    run : Run
-        A run with its events.
-    start_s, end_s : float, optional
-        Time to look at, in seconds; the whole trace by default.
-
-    Raises
-    ------
-    ConfigurationError
-        The run has no events, or the time is empty.
-    """
+    """Return the busy intervals of a run; they are found once and kept as long as the run is."""
     if run.trace is None or not len(run.trace):
         raise ConfigurationError("run: found no event trace, accepted a run with its events")
     time = run.trace.events["time_ps"]
@@ -118,7 +93,6 @@ _whole: WeakKeyDictionary[Run, _Whole] = WeakKeyDictionary()
 
 
 def _all_bars(run: Run, trace: Trace) -> _Whole:
-    """Return the busy intervals of a run."""
     line = timeline(trace, ordered=False).intervals
     kept = np.flatnonzero(line.end_ps > line.start_ps)
     names = _class_names(run)
@@ -193,19 +167,7 @@ def _without_inside(
 
 
 def rows_of(run: Run, most: int) -> tuple[NDArray[np.int64], int]:
-    """Return the row of each worker, and how many workers share one.
-
-    Parameters
-    ----------
-    run : Run
-        The run.
-    most : int
-        Rows, about; workers of different domains never share one.
-
-    Returns
-    -------
-    tuple of ndarray of int64, shape (n_workers,), and int
-    """
+    """Return the row of each worker, `most` about, each in one domain, and how many share one."""
     domain = run.machine.thread_domain[run.worker_thread]
     share = -(-len(domain) // most)
     starts = np.append(True, domain[1:] != domain[:-1])
@@ -217,21 +179,9 @@ def rows_of(run: Run, most: int) -> tuple[NDArray[np.int64], int]:
 def occupancy(
     bars: Bars, row_of: NDArray[np.int64], edges_ps: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the busy time in each row, time bin and layer.
+    """Return the busy time in ps in each row, time bin and layer; shape (n_rows, bins, n_layers).
 
-    Parameters
-    ----------
-    bars : Bars
-        What is added up.
-    row_of : ndarray of int64, shape (n_workers,)
-        Row of each worker.
-    edges_ps : ndarray of float64, shape (bins + 1,)
-        Edges of equal bins from the begin to the end of `bars.span_ps`, in picoseconds.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_rows, bins, n_layers)
-        Picoseconds; their sum is that of all bars.
+    `row_of` is the row of each worker; bins are equal and divide `bars.span_ps`.
     """
     n_rows, bins, n_layers = int(row_of.max()) + 1, len(edges_ps) - 1, len(bars.layers)
     width = (edges_ps[-1] - edges_ps[0]) / bins

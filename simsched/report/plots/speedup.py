@@ -21,20 +21,9 @@ MAX_BARS = 120
 def speedups(rows: Sequence[Row], baseline: str, others: Sequence[Row] = ()) -> list[Estimate]:
     """Return the speed-up of every kind of run over the baseline, in the order of `grouped`.
 
-    Parameters
-    ----------
-    rows : sequence of mapping
-        One per run.
-    baseline : str
-        Label of a policy; its run on the same machine, workload, sweep point and seed is divided
-        by the run's makespan.
-    others : sequence of mapping
-        Further runs among which the baseline is looked for.
-
-    Returns
-    -------
-    list of Estimate
-        Means over seeds; NaN where there is no run of the baseline.
+    The makespan of the baseline's run on the same machine, workload, sweep point and seed, which
+    may be among `others`, is divided by the run's. Estimates are over seeds, NaN without a
+    baseline.
     """
     groups = grouped(rows)
     bases = grouped(others) | groups
@@ -113,7 +102,6 @@ def _only_numbers(rows: Sequence[Row]) -> str | None:
 
 
 def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Axes | None) -> Axes:
-    """Draw one bar per kind of run."""
     if len(rows) > MAX_BARS:
         raise ConfigurationError(
             f"speedup: found {len(rows)} bars, accepted up to {MAX_BARS}: choose some, such as "
@@ -147,7 +135,6 @@ def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Ax
 def _lines(
     rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Axes | None, x: str
 ) -> Axes:
-    """Draw lines over a column."""
     axes = axes_for(ax, 6.5, 4.0)
     lines: dict[str, list[tuple[float, Estimate]]] = {}
     for row, value in zip(rows, values, strict=True):

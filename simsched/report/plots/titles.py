@@ -47,28 +47,12 @@ class _Fitted(Text):
 
 
 def set_title(axes: Axes, text: str) -> None:
-    """Give axes a title at their left, in as many lines as it takes not to be wider than they are.
-
-    Parameters
-    ----------
-    axes : Axes
-        What is given the title.
-    text : str
-        The title; lines are broken at spaces, words wider than the axes inside.
-    """
+    """Give axes a title at their left, in as many lines as it takes to stay within their width."""
     _fit(axes.set_title(text, fontsize=10, loc="left"), axes)
 
 
 def set_xlabel(axes: Axes, text: str) -> None:
-    """Label a horizontal axis, in as many lines as it takes not to reach into other axes.
-
-    Parameters
-    ----------
-    axes : Axes
-        Whose horizontal axis it is.
-    text : str
-        The label; lines are broken as those of titles are.
-    """
+    """Label a horizontal axis, in as many lines as it takes not to reach into other axes."""
     _fit(axes.set_xlabel(text, fontsize=9), axes)
 
 
@@ -80,20 +64,7 @@ def _fit(text: Any, axes: Axes) -> None:
 
 
 def broken(text: str, fits: Callable[[str], bool]) -> str:
-    r"""Return a text in lines that fit, as far as it can be broken.
-
-    Parameters
-    ----------
-    text : str
-        One line or several.
-    fits : callable
-        Says whether a line is short enough.
-
-    Examples
-    --------
-    >>> broken("heat[rows=8,columns=8] on a machine", lambda line: len(line) < 16)
-    'heat[rows=8,\ncolumns=8] on a\nmachine'
-    """
+    """Return a text in lines that fit, broken at spaces where it can be, else inside words."""
     lines = []
     for line in text.split("\n"):
         current = ""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,21 +25,28 @@ from simsched.experiment.inputs import machine_named, workload_source
 from simsched.experiment.schema import WorkloadEntry
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
+from simsched.names.parameters import Parameter, checked, parameters_of
 from simsched.names.registry import Entry, Registry
 from simsched.workload.graph import Workload
 
 Answer = float | list[float] | str
 Function = TypeVar("Function", bound=Callable[..., Answer])
 
-_probes: Registry[Entry[Callable[..., Answer]]] = Registry("probe", __name__)
-_WORDS = {
-    "str": (str, "text"),
-    "int": (int, "a whole number"),
-    "float": (float, "a number"),
-    "bool": (bool, "true or false"),
-    "list": (list, "a list"),
-    "dict": (dict, "a mapping"),
-}
+
+class _Probe(Entry[Callable[..., Answer]]):
+    """A function that claims call by name; lists and mappings can be given to it, too."""
+
+    @cached_property
+    def parameters(self) -> dict[str, Parameter]:
+        """What can be given, by name."""
+        found = parameters_of(self.function, lenient=True)
+        for key in inspect.signature(self.function).parameters:
+            if key not in found:
+                raise ValueError(f"probe {self.name!r}: parameter {key}: accepted keyword-only")
+        return found
+
+
+_probes: Registry[_Probe] = Registry("probe", __name__)
 
 
 def probe(name: str) -> Callable[[Function], Function]:
@@ -51,12 +59,7 @@ def probe(name: str) -> Callable[[Function], Function]:
     """
 
     def register(function: Function) -> Function:
-        for item in inspect.signature(function).parameters.values():
-            kind, of = _types(item)
-            named = kind in _WORDS and (kind != "list" or of in _WORDS)
-            if item.kind is not item.KEYWORD_ONLY or not named:
-                raise ValueError(f"probe {name!r}: parameter {item.name}: accepted keyword-only")
-        _probes.add(Entry(name, function))
+        _probes.add(_Probe(name, function))
         return function
 
     return register
@@ -82,20 +85,8 @@ def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
     ConfigurationError
         Unknown probe or argument, an argument of another type, or what the probe raises.
     """
-    function = _probes.find(name).function
-    parameters = inspect.signature(function).parameters
-    given: dict[str, Any] = {}
-    for key, value in arguments.items():
-        if key not in parameters:
-            raise ConfigurationError(unknown_name(f"argument of probe {name}", key, parameters))
-        where, (kind, of) = f"probe {name}: {key}", _types(parameters[key])
-        given[key] = _checked(value, kind, where)
-        if kind == "list":
-            given[key] = [_checked(v, of, f"{where}[{i}]") for i, v in enumerate(value)]
-    for key, item in parameters.items():
-        if item.default is item.empty and key not in given:
-            raise ConfigurationError(f"probe {name}: {key}: missing, accepted a value for it")
-    return function(**given)
+    found = _probes.find(name)
+    return found.function(**checked(f"probe {name}", found.parameters, arguments))
 
 
 def machine_of(name: str) -> Machine:
@@ -157,19 +148,3 @@ def number_of(what: str, name: str, known: Mapping[str, Any]) -> float:
     if not isinstance(known[name], int | float):
         raise ConfigurationError(f"{name}: found {known[name]!r}, accepted: a number")
     return finite(known[name], name)
-
-
-def _types(parameter: inspect.Parameter) -> tuple[str, str]:
-    """Return the bare name of a parameter's type, and of its items: list and str."""
-    kind, _, item = str(parameter.annotation).strip("'\"").partition("[")
-    return kind, item.rstrip("]")
-
-
-def _checked(value: Any, kind: str, where: str) -> Any:
-    """Return a value of a type; whole numbers are numbers, too."""
-    expected, accepted = _WORDS[kind]
-    if expected is float and type(value) is int:
-        return finite(value, where)
-    if type(value) is not expected:
-        raise ConfigurationError(f"{where}: found {value!r}, accepted {accepted}")
-    return value

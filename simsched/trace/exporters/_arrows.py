@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.errors import ConfigurationError
 from simsched.trace.exporters._timeline import Activity, Intervals, Timeline
 from simsched.trace.recording import Recording
 from simsched.workload.graph import TaskGraph
@@ -17,16 +16,9 @@ Int64Array = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Arrows:
-    """Arrows between moments on workers.
+    """Arrows between moments on workers; none goes back in time.
 
-    Parameters
-    ----------
-    source_worker, target_worker : ndarray of int32, shape (n,)
-    source_ps, target_ps : ndarray of int64, shape (n,)
-        Where and when an arrow begins and ends; no arrow goes back in time.
-    source_task, target_task : ndarray of int32, shape (n,)
-        The tasks concerned; both are the stolen one for a steal.
-    iteration : ndarray of int32, shape (n,)
+    For a steal both tasks are the stolen one.
     """
 
     source_worker: NDArray[np.int32]
@@ -46,15 +38,7 @@ class Arrows:
 
 
 def steal_arrows(intervals: Intervals, n_workers: int) -> Arrows:
-    """Return arrows from victims to thieves, for steals from pools that belong to a worker.
-
-    Parameters
-    ----------
-    intervals : Intervals
-        What the workers did.
-    n_workers : int
-        Number of workers; steals from others are left out.
-    """
+    """Return arrows from victims to thieves, for steals from pools that belong to a worker."""
     from_worker = (intervals.arg >= 0) & (intervals.arg < n_workers)
     rows = intervals.chosen((intervals.activity == Activity.STEAL) & from_worker)
     return Arrows(
@@ -69,21 +53,10 @@ def steal_arrows(intervals: Intervals, n_workers: int) -> Arrows:
 
 
 def dependence_arrows(recording: Recording, intervals: Intervals, limit: int) -> tuple[Arrows, int]:
-    """Return arrows from the ends of tasks to the starts of their successors.
+    """Return arrows from the ends of tasks to the starts of their successors, and how many exist.
 
-    Parameters
-    ----------
-    recording : Recording
-        The run; without a graph it has no dependences.
-    intervals : Intervals
-        What its workers did.
-    limit : int
-        Largest number of arrows: the first ones by iteration and start of the successor.
-
-    Returns
-    -------
-    tuple of Arrows and int
-        The arrows, and how many there would be without the limit.
+    The first ones by iteration and start of the successor are drawn, up to the limit; a recording
+    without a graph has none.
     """
     stretches = intervals.chosen(intervals.activity == Activity.TASK)
     parts: list[Arrows] = []
@@ -109,35 +82,12 @@ def dependence_arrows(recording: Recording, intervals: Intervals, limit: int) ->
 
 
 def drawn_arrows(
-    exporter: str, recording: Recording, found: Timeline, *, dependences: int, bins: int
+    recording: Recording, found: Timeline, dependences: int
 ) -> tuple[Arrows, Arrows, list[str]]:
     """Return the steals and dependences that a picture of a run shows, and what it leaves out.
 
-    Parameters
-    ----------
-    exporter : str
-        Name of the format, for messages.
-    recording : Recording
-        The run.
-    found : Timeline
-        What its workers did.
-    dependences, bins : int
-        Options of the format: the most dependences, and the number of values of a bandwidth.
-
-    Returns
-    -------
-    tuple
-        Steals, dependences, and what is left out, one sentence each.
-
-    Raises
-    ------
-    ConfigurationError
-        An option that is not accepted.
+    At most `dependences` dependences are drawn.
     """
-    for option, value, least in (("dependences", dependences, 0), ("bins", bins, 1)):
-        if value < least:
-            accepted = f"{least} or more"
-            raise ConfigurationError(f"{exporter}: {option}: found {value}, accepted {accepted}")
     wanted, total = dependence_arrows(recording, found.intervals, dependences)
     stolen = steal_arrows(found.intervals, recording.n_workers)
     n_steals = int(np.count_nonzero(found.intervals.activity == Activity.STEAL))

@@ -18,21 +18,10 @@ HALF_A_BYTE = 0.5
 def node_bandwidth(
     recording: Recording, bins: int
 ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
-    """Return the bandwidth in use at each memory node, in equal time bins.
+    """Return edges of equal time bins (ps), and the bytes per second at each memory node in each.
 
-    Parameters
-    ----------
-    recording : Recording
-        The run. Its details name the nodes and the node that each path leads to; without them all
-        flows count as one series, `ALL_MEMORY`.
-    bins : int
-        Number of bins, 1 or more.
-
-    Returns
-    -------
-    tuple of ndarray of int64, shape (bins + 1,), and dict of str to ndarray of int64, shape (bins,)
-        Edges of the bins in picoseconds; bytes per second by node. No nodes when no
-        flow is recorded.
+    Details of the recording name the nodes and the node that each path leads to; without them all
+    flows count as one series, `ALL_MEMORY`. There are no nodes when no flow is recorded.
     """
     begin, end, path, moved = flow_times(events_of(recording))
     last = int(recording.trace.events["time_ps"].max())

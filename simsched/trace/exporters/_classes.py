@@ -10,13 +10,7 @@ from simsched.workload.graph import TaskGraph, Workload
 
 
 class Classes:
-    """Classes of tasks, those of the initialisation included.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names of the classes, those of the iterations first.
-    """
+    """Classes of tasks: `names`, those of the iterations before those of the initialisation."""
 
     def __init__(self, recording: Recording) -> None:
         init = recording.workload.init if recording.workload is not None else None
@@ -31,13 +25,7 @@ class Classes:
         self.n_init_tasks = 0 if init is None else init.n_tasks
 
     def of(self, task: NDArray[np.int32], iteration: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Return the class of each task, an index into `names`.
-
-        Parameters
-        ----------
-        task, iteration : ndarray of int32, shape (n,)
-            Tasks and the iterations in which they were executed.
-        """
+        """Return the class, an index into `names`, of each task in an iteration."""
         result = np.zeros(len(task), np.int32)
         early = iteration == 0
         result[early] = self._init[task[early]]
@@ -46,13 +34,7 @@ class Classes:
 
 
 class TaskNames:
-    """What the program calls its tasks, those of the initialisation included.
-
-    Attributes
-    ----------
-    known : bool
-        Whether any task may have a name.
-    """
+    """What the program calls its tasks, those of the initialisation included, if `known`."""
 
     def __init__(self, workload: Workload | None) -> None:
         self._iterations = _names_of(None if workload is None else workload.graph)
@@ -61,13 +43,7 @@ class TaskNames:
         self.known = self._iterations is not None or self._init is not None
 
     def of(self, task: NDArray[np.int32], iteration: NDArray[np.int32]) -> NDArray[np.object_]:
-        """Return the name of each task, an empty text for those without and for no task.
-
-        Parameters
-        ----------
-        task, iteration : ndarray of int32, shape (n,)
-            Tasks, -1 for none, and the iterations in which they were executed.
-        """
+        """Return the name of each task in an iteration, empty where it has none or is -1."""
         result = np.full(len(task), "", object)
         early = iteration == 0
         for stage, names in ((early, self._init), (~early, self._iterations)):

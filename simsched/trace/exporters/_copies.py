@@ -16,16 +16,7 @@ Int64Array = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Copies:
-    """Copies in the order in which they begin.
-
-    Parameters
-    ----------
-    start_ps, end_ps : ndarray of int64, shape (n,)
-    block, node : ndarray of int64, shape (n,)
-        What is copied, and to where.
-    names : tuple of str
-        What nodes are called.
-    """
+    """Copies of blocks to nodes in the order in which they begin; `names` are those of nodes."""
 
     start_ps: Int64Array
     end_ps: Int64Array
@@ -46,13 +37,8 @@ class Copies:
 def engine_copies(recording: Recording) -> Copies:
     """Return the copies that belong to no worker.
 
-    A block goes to a node once at a time, so its next end there is the end of the copy. Copies
-    that never end are left out.
-
-    Parameters
-    ----------
-    recording : Recording
-        The run.
+    A block goes to a node once at a time, so its next end there is the end of the copy. Copies that
+    never end are left out.
     """
     events = events_of(recording).events
     wanted = [EventKind.MIGRATE_START, EventKind.MIGRATE_END]

@@ -37,15 +37,7 @@ MOMENTS: dict[EventKind, Describe] = {
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Rows of a trace of the kinds in `MOMENTS`, in order of time.
-
-    Parameters
-    ----------
-    time_ps : ndarray of int64, shape (n,)
-    kind, worker, task, iteration : ndarray of int32, shape (n,)
-        The worker and the task may be -1: nobody in particular.
-    arg0, arg1 : ndarray of int64, shape (n,)
-    """
+    """Rows of a trace of the kinds in `MOMENTS`, in order of time; -1 is nobody in particular."""
 
     time_ps: NDArray[np.int64]
     kind: NDArray[np.int32]
@@ -71,13 +63,7 @@ class Moments:
 
 
 def moments_of(recording: Recording) -> Moments:
-    """Return the moments of a run.
-
-    Parameters
-    ----------
-    recording : Recording
-        The run.
-    """
+    """Return the moments of a run."""
     events = events_of(recording).events
     rows = np.flatnonzero(np.isin(events["kind"], list(MOMENTS)))
     narrow = {

@@ -73,18 +73,9 @@ def _bare(path: Path) -> Recording:
 def check_recording(recording: Recording, where: str | None = None) -> None:
     """Check that the events of a recording are about its tasks and workers.
 
-    Parameters
-    ----------
-    recording : Recording
-        What is checked.
-    where : str, optional
-        What messages call it; by default its name.
-
-    Raises
-    ------
-    ConfigurationError
-        No events, or a row with an unknown kind, a negative time, or a worker, task or memory node
-        that is not there. The message names the row, counted from 0.
+    There must be events, and no row with an unknown kind, a negative time, or a worker, task or
+    memory node that is not there. Messages name the row, counted from 0, and `where`, or the
+    recording.
     """
     where = f"recording {recording.name!r}" if where is None else where
     events = recording.trace.events
@@ -131,21 +122,9 @@ def check_recording(recording: Recording, where: str | None = None) -> None:
 
 
 def detail(recording: Recording, key: str, kind: type) -> list[Any] | None:
-    """Return a list among the details of a recording, None where it has none.
+    """Return a list of a kind among the details of a recording, None where it has none.
 
-    Parameters
-    ----------
-    recording : Recording
-        Its details may come from a file.
-    key : str
-        Name of the entry.
-    kind : type
-        What the list holds.
-
-    Raises
-    ------
-    ConfigurationError
-        Something else stands there.
+    Details may come from a file; something else there is an error.
     """
     found = recording.details.get(key)
     if found is None:

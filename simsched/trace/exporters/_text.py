@@ -17,27 +17,18 @@ CHUNK = 20_000  #: lines that are held in memory
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Lines of one kind: when they are, and how some of them are written.
+    """Lines of one kind: when they are, and how some of them are written."""
 
-    Parameters
-    ----------
-    time : ndarray of int64, shape (n,)
-        Time of each line, in whatever unit.
-    write : callable
-        Takes indices, returns the text of these lines.
-    """
-
+    #: In whatever unit.
     time: NDArray[np.int64]
+    #: Takes indices, returns the text of these lines.
     write: Callable[[NDArray[np.int64]], list[str]]
 
 
 def merged(sources: Sequence[Lines]) -> Iterator[list[str]]:
     """Yield the lines of all sources in order of time, some at a time.
 
-    Parameters
-    ----------
-    sources : sequence of Lines
-        Lines of one instant come in the order of the sources, then in their own.
+    Lines of one instant come in the order of the sources, then in their own.
     """
     lengths = [len(source.time) for source in sources]
     time = np.concatenate([source.time for source in sources])
@@ -59,17 +50,7 @@ def merged(sources: Sequence[Lines]) -> Iterator[list[str]]:
 def write_pieces(path: Path, pieces: Iterable[str]) -> None:
     """Write a UTF-8 text file completely or not at all, with gzip when it is called `.gz`.
 
-    Parameters
-    ----------
-    path : Path
-        Where to; an existing file is replaced.
-    pieces : iterable of str
-        The text; no more than one piece is held in memory.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written.
+    No more than one piece is held in memory.
     """
 
     def fill(temporary: Path) -> None:

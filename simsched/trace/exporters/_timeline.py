@@ -64,36 +64,25 @@ class Intervals:
     """Intervals in the order of the events that begin them.
 
     Of those without length only steals and the beginnings and ends of tasks are there.
-
-    Parameters
-    ----------
-    activity : ndarray of int8, shape (n,)
-        An :class:`Activity`.
-    worker, task, iteration : ndarray of int32, shape (n,)
-        Who, for which task (-1 for none), in which iteration.
-    start_ps, end_ps : ndarray of int64, shape (n,)
-        When.
-    event : ndarray of int64, shape (n,)
-        Row of the trace that begins the interval.
-    first, last, lost : ndarray of bool, shape (n,)
-        Whether a stretch begins with the start of its task, ends with the end of its task, and ends
-        without result: the worker has lost the task.
-    inside : ndarray of bool, shape (n,)
-        Whether the interval lies inside a stretch.
-    arg, extra : ndarray of int64, shape (n,)
-        See :class:`Activity`.
     """
 
+    #: An :class:`Activity`, which says what `arg` and `extra` are.
     activity: NDArray[np.int8]
     worker: NDArray[np.int32]
+    #: -1 for none.
     task: NDArray[np.int32]
     iteration: NDArray[np.int32]
     start_ps: Int64Array
     end_ps: Int64Array
+    #: Row of the trace that begins the interval.
     event: Int64Array
+    #: Whether a stretch begins with the start of its task.
     first: Mask
+    #: Whether it ends with the end of its task.
     last: Mask
+    #: Whether it ends without result: the worker has lost the task.
     lost: Mask
+    #: Whether the interval lies inside a stretch.
     inside: Mask
     arg: Int64Array
     extra: Int64Array
@@ -108,20 +97,12 @@ class Intervals:
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """The intervals of a trace and what did not fit.
-
-    Parameters
-    ----------
-    intervals : Intervals
-        What workers did.
-    end_ps : int
-        Time of the last event.
-    set_aside : dict of str to int
-        Numbers of rows that contradict others, by what is wrong with them; empty for a sound trace.
-    """
+    """The intervals of a trace and what did not fit."""
 
     intervals: Intervals
+    #: Time of the last event.
     end_ps: int
+    #: Numbers of rows that contradict others, by what is wrong with them; empty for a sound trace.
     set_aside: dict[str, int]
 
 
@@ -163,15 +144,10 @@ class _Rows:
 
 
 def timeline(trace: Trace, *, ordered: bool = True) -> Timeline:
-    """Return what the workers did.
+    """Return what the workers did; rows that are not in order of time are sorted, and counted.
 
-    Parameters
-    ----------
-    trace : Trace
-        Events of a run. Rows that are not in order of time are sorted, and counted.
-    ordered : bool
-        Whether the intervals have to be in their order; otherwise they are in any, with those
-        without length among them, after half the time.
+    Unless `ordered`, the intervals are in any order, with those without length among them, after
+    half the time.
     """
     set_aside: dict[str, int] = {}
     events = trace.events
@@ -234,7 +210,6 @@ def _among(kind: NDArray[Any], kinds: tuple[int, ...]) -> Mask:
 
 
 def _by_worker(worker: NDArray[np.int32], event: Int64Array, *, ordered: bool) -> Int64Array:
-    """Return the order of rows by worker, then by event."""
     if ordered and int(worker.max(initial=0)) < 2**15:
         # Numbers this small are sorted digit by digit, ten times as fast.
         return np.argsort(worker.astype(np.int16), kind="stable")

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.names.parameters import Count, Whole
 from simsched.trace.exporters._arrows import Arrows, drawn_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes, TaskNames
@@ -40,7 +41,7 @@ Int64Array = NDArray[np.int64]
 
 @exporter("chrome", suffixes=(".json", ".json.gz"))
 def export_chrome(
-    recording: Recording, path: Path, *, dependences: int = 100_000, bins: int = 500
+    recording: Recording, path: Path, *, dependences: Whole = 100_000, bins: Count = 500
 ) -> list[str]:
     """Chrome Trace Event JSON: workers, steals, dependences and bandwidth in Perfetto.
 
@@ -59,12 +60,10 @@ def export_chrome(
     Raises
     ------
     ConfigurationError
-        An option that is not accepted, or the file cannot be written.
+        The file cannot be written.
     """
     found = timeline(recording.trace)
-    stolen, wanted, remarks = drawn_arrows(
-        "chrome", recording, found, dependences=dependences, bins=bins
-    )
+    stolen, wanted, remarks = drawn_arrows(recording, found, dependences)
     drawn = (found.intervals.end_ps > found.intervals.start_ps) | (
         found.intervals.activity == Activity.TASK
     )
@@ -165,7 +164,6 @@ def _document(
     bins: int,
     remarks: list[str],
 ) -> Iterator[str]:
-    """Yield the file."""
     classes = Classes(recording)
     about = {
         "format": FORMAT,
@@ -205,7 +203,6 @@ def _document(
 
 
 def _pids(recording: Recording) -> NDArray[np.int64]:
-    """Return the process of each worker."""
     domain = detail(recording, "worker_domain", int)
     if domain is None or len(domain) != recording.n_workers:
         domain = [0] * recording.n_workers
@@ -235,14 +232,12 @@ def _metadata(recording: Recording, pids: NDArray[np.int64]) -> Iterator[dict[st
 
 
 def _iterations(recording: Recording, end_ps: int) -> Lines:
-    """Return the iterations as intervals."""
     events = events_of(recording).events
     starts = np.flatnonzero(events["kind"] == EventKind.ITERATION_START)
     ends = np.flatnonzero(events["kind"] == EventKind.ITERATION_END)
     last = np.append(events["time_ps"][ends], end_ps)[np.searchsorted(ends, starts)]
     time, number = events["time_ps"][starts], events["iteration"][starts]
     start, end = _round_ns(time.astype(np.int64)), _round_ns(last.astype(np.int64))
-
     length = end - start
 
     def lines(rows: Int64Array) -> list[str]:
@@ -260,10 +255,8 @@ def _iterations(recording: Recording, end_ps: int) -> Lines:
 def _slice_source(
     slices: _Slices, classes: Classes, called: TaskNames, pids: NDArray[np.int64]
 ) -> Lines:
-    """Return what workers do."""
     data = slices.intervals
     titles = [json.dumps(name) for name in classes.names]
-    describe = _DESCRIPTIONS
 
     def lines(rows: Int64Array) -> list[str]:
         chosen = data.chosen(rows)
@@ -301,7 +294,7 @@ def _slice_source(
                     f'"class":{name},"iteration":{iteration},"bytes":{extra},"part":"{PARTS[ends]}"}}}}'
                 )
                 continue
-            top, details = describe[kind]
+            top, details = _DESCRIPTIONS[kind]
             about = "" if kind == Activity.MIGRATE else f'"task":{task},'
             more = details.format(arg=arg, extra=extra)
             texts.append(f'{{"ph":"X",{top},{place}{about}"iteration":{iteration}{more}}}}}')

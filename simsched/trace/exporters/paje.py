@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.names.parameters import Count, Whole
 from simsched.trace.exporters._arrows import Arrows, drawn_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes, TaskNames
@@ -25,76 +26,24 @@ from simsched.trace.recording import Recording
 
 PS_PER_S = 10**12
 _IDLE, _RUNTIME = -1, -2  # values of states: class numbers, idle, or -2 less the activity
+#: What fields hold that are no strings.
+FIELD_TYPES = {"Time": "date", "Color": "color"}
 DEFINITIONS = (
-    ("PajeDefineContainerType", "Alias string", "Type string", "Name string"),
-    ("PajeDefineStateType", "Alias string", "Type string", "Name string"),
-    ("PajeDefineVariableType", "Alias string", "Type string", "Name string", "Color color"),
-    (
-        "PajeDefineLinkType",
-        "Alias string",
-        "Type string",
-        "StartContainerType string",
-        "EndContainerType string",
-        "Name string",
-    ),
-    ("PajeDefineEntityValue", "Alias string", "Type string", "Name string", "Color color"),
-    (
-        "PajeCreateContainer",
-        "Time date",
-        "Alias string",
-        "Type string",
-        "Container string",
-        "Name string",
-    ),
-    ("PajeDestroyContainer", "Time date", "Type string", "Name string"),
-    ("PajeSetState", "Time date", "Type string", "Container string", "Value string"),
-    (
-        "PajeSetState",
-        "Time date",
-        "Type string",
-        "Container string",
-        "Value string",
-        "Task string",
-        "Iteration string",
-    ),
-    (
-        "PajeStartLink",
-        "Time date",
-        "Type string",
-        "Container string",
-        "Value string",
-        "StartContainer string",
-        "Key string",
-    ),
-    (
-        "PajeEndLink",
-        "Time date",
-        "Type string",
-        "Container string",
-        "Value string",
-        "EndContainer string",
-        "Key string",
-    ),
-    ("PajeSetVariable", "Time date", "Type string", "Container string", "Value double"),
-    ("PajeDefineEventType", "Alias string", "Type string", "Name string", "Color color"),
-    (
-        "PajeNewEvent",
-        "Time date",
-        "Type string",
-        "Container string",
-        "Value string",
-        "Details string",
-    ),
-    (
-        "PajeSetState",
-        "Time date",
-        "Type string",
-        "Container string",
-        "Value string",
-        "Task string",
-        "Iteration string",
-        "TaskName string",
-    ),
+    "PajeDefineContainerType Alias Type Name",
+    "PajeDefineStateType Alias Type Name",
+    "PajeDefineVariableType Alias Type Name Color",
+    "PajeDefineLinkType Alias Type StartContainerType EndContainerType Name",
+    "PajeDefineEntityValue Alias Type Name Color",
+    "PajeCreateContainer Time Alias Type Container Name",
+    "PajeDestroyContainer Time Type Name",
+    "PajeSetState Time Type Container Value",
+    "PajeSetState Time Type Container Value Task Iteration",
+    "PajeStartLink Time Type Container Value StartContainer Key",
+    "PajeEndLink Time Type Container Value EndContainer Key",
+    "PajeSetVariable Time Type Container Value:double",
+    "PajeDefineEventType Alias Type Name Color",
+    "PajeNewEvent Time Type Container Value Details",
+    "PajeSetState Time Type Container Value Task Iteration TaskName",
 )
 (
     CONTAINER_TYPE,
@@ -113,22 +62,16 @@ DEFINITIONS = (
     NEW_EVENT,
     SET_NAMED,  # defined only where tasks have names
 ) = range(len(DEFINITIONS))
-RUNTIME = {
-    Activity.SPAWN: "spawn",
-    Activity.POP: "pop",
-    Activity.STEAL: "steal",
-    Activity.RELEASE: "release",
-    Activity.SWITCH: "switch",
-    Activity.TAKE: "take",
-    Activity.MIGRATE: "copy",
-    Activity.DUPLICATE: "duplicate",
+RUNTIME: dict[Activity, str] = {
+    each: each.name.lower() for each in Activity if each != Activity.TASK
 }
+RUNTIME[Activity.MIGRATE] = "copy"
 Int64Array = NDArray[np.int64]
 
 
 @exporter("paje", suffixes=(".paje", ".paje.trace", ".trace"))
 def export_paje(
-    recording: Recording, path: Path, *, dependences: int = 100_000, bins: int = 500
+    recording: Recording, path: Path, *, dependences: Whole = 100_000, bins: Count = 500
 ) -> list[str]:
     """Paje: states of workers, steals, dependences and bandwidth in ViTE.
 
@@ -147,12 +90,10 @@ def export_paje(
     Raises
     ------
     ConfigurationError
-        An option that is not accepted, or the file cannot be written.
+        The file cannot be written.
     """
     found = timeline(recording.trace)
-    stolen, wanted, remarks = drawn_arrows(
-        "paje", recording, found, dependences=dependences, bins=bins
-    )
+    stolen, wanted, remarks = drawn_arrows(recording, found, dependences)
     write_pieces(path, _document(recording, found, (stolen, wanted), bins, remarks))
     return remarks
 
@@ -164,7 +105,6 @@ def _document(
     bins: int,
     remarks: list[str],
 ) -> Iterator[str]:
-    """Yield the file."""
     classes = Classes(recording)
     edges, series = node_bandwidth(recording, bins)
     for remark in remarks:
@@ -211,10 +151,14 @@ def _quoted(text: str) -> str:
 def _header(class_names: tuple[str, ...], has_names: bool) -> str:
     """Return the definitions of events, types and values."""
     lines = []
-    for number, (name, *columns) in enumerate(DEFINITIONS):
+    for number, definition in enumerate(DEFINITIONS):
         if number == SET_NAMED and not has_names:
             continue
-        lines += [f"%EventDef {name} {number}", *(f"% {c}" for c in columns), "%EndEventDef"]
+        name, *fields = definition.split()
+        lines.append(f"%EventDef {name} {number}")
+        for field, _, holds in (field.partition(":") for field in fields):
+            lines.append(f"% {field} {holds or FIELD_TYPES.get(field, 'string')}")
+        lines.append("%EndEventDef")
     lines += [
         f'{CONTAINER_TYPE} M 0 "machine"',
         f'{CONTAINER_TYPE} W M "worker"',
@@ -231,10 +175,10 @@ def _header(class_names: tuple[str, ...], has_names: bool) -> str:
         f'{ENTITY_VALUE} VD LD "dependence" "0.3 0.3 0.3"',
     ]
     lines += [f'{ENTITY_VALUE} R{a} S "{name}" "0.4 0.4 0.4"' for a, name in RUNTIME.items()]
-    for kind in MOMENTS:
-        name = kind.name.lower().replace("_", " ")
+    for moment in MOMENTS:
+        name = moment.name.lower().replace("_", " ")
         for where in "WM":
-            lines.append(f'{ENTITY_VALUE} E{where}{kind:d} E{where} "{name}" "0.8 0.1 0.1"')
+            lines.append(f'{ENTITY_VALUE} E{where}{moment:d} E{where} "{name}" "0.8 0.1 0.1"')
     for number, name in enumerate(class_names):
         hue = (number * 0.618) % 1.0  # neighbours far apart
         color = " ".join(f"{part:.3f}" for part in colorsys.hsv_to_rgb(hue, 0.6, 0.85))

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from simsched.files.errors import ConfigurationError
-from simsched.names.registry import Format, Registry
+from simsched.names.formats import Format
+from simsched.names.registry import Registry
 from simsched.trace.exporters._source import check_recording
 from simsched.trace.recording import Recording
 
@@ -83,7 +84,7 @@ def export_recording(
     format : str, optional
         Name of the format; by default it follows from the suffix.
     **options
-        Options of the format, see `Exporter.options`.
+        Options of the format, see `Exporter.parameters`.
 
     Returns
     -------
@@ -98,9 +99,9 @@ def export_recording(
     """
     path = Path(path)
     chosen = _exporters.find(format) if format is not None else _by_suffix(path)
-    chosen.check_options(options)
+    given = chosen.checked(options)
     check_recording(recording)
-    return chosen.function(recording, path, **options)
+    return chosen.function(recording, path, **given)
 
 
 def _by_suffix(path: Path) -> Exporter:

@@ -21,18 +21,9 @@ EVENTS = "traceEvents"
 class ChromeFile:
     """A trace file in one of the two forms: an array of events, or an object that holds one.
 
-    Parameters
-    ----------
-    path : Path
-        The file, gzip or not.
-
-    Attributes
-    ----------
-    members : dict
-        What the object holds beside the events; complete when all events have been read.
-    truncated : bool
-        The file ends inside an event or, unless it is an array, before the object is closed; known
-        when all events have been read.
+    When all events have been read, `members` has what the object holds beside them, and `truncated`
+    says whether the file ends inside an event or, unless it is an array, before the object is
+    closed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,13 +34,7 @@ class ChromeFile:
         self._decoder = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the events.
-
-        Raises
-        ------
-        TraceError
-            Neither form, not JSON, or an event that is not an object.
-        """
+        """Yield the events."""
         place = self._skip(0)
         opening = self._text[place : place + 1]
         if opening == "[":

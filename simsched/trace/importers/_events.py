@@ -14,16 +14,8 @@ _END, _READY, _START = 0, 1, 2  # order of events of one instant; a task of no l
 def overlapping(worker: Int64Array, start_ps: Int64Array, end_ps: Int64Array) -> NDArray[np.bool_]:
     """Say which tasks start before an earlier one on the same worker has ended.
 
-    Parameters
-    ----------
-    worker, start_ps, end_ps : ndarray of int64, shape (n_tasks,)
-        Where and when each task ran.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_tasks,)
-        A task that is marked does not stand in the way of later ones. Of tasks that start together
-        the shortest counts as the earliest, then the first in the arrays.
+    A task that is marked does not stand in the way of later ones. Of tasks that start together the
+    shortest counts as the earliest, then the first in the arrays.
     """
     wrong = np.zeros(len(worker), dtype=bool)
     order = np.lexsort((end_ps, start_ps, worker))
@@ -55,19 +47,8 @@ def make_trace(
 ) -> Trace:
     """Return the trace of one iteration in which tasks run without interruption.
 
-    Parameters
-    ----------
-    task, worker, start_ps, end_ps : ndarray of int64, shape (n_runs,)
-        Which task ran where and when; runs of one worker do not overlap.
-    ready_ps : ndarray of int64, shape (n_runs,), optional
-        When each task became ready, -1 where that is not known; nowhere by default.
-    n_tasks : int, optional
-        Tasks of the iteration, `n_runs` by default.
-    until_ps : int
-        When the run ended, if that is after the last of the given ends.
-
-    Notes
-    -----
+    Arrays have shape (n_runs,); runs of one worker do not overlap. `ready_ps` is -1 where it is not
+    known; `n_tasks` is `n_runs` by default. The run ends at `until_ps` if that is after all ends.
     Events of one instant are ordered: ends, then tasks that become ready, then starts by worker.
     """
     ready = np.full(len(task), NONE, dtype=np.int64) if ready_ps is None else ready_ps

@@ -18,39 +18,20 @@ FIELD = re.compile(r"([A-Za-z][A-Za-z0-9_]*):(?:[ \t](.*))?")
 
 @dataclass
 class Record:
-    """One record.
+    """One record."""
 
-    Parameters
-    ----------
-    line : int
-        Line of its first field.
-    kind : str
-        The ``%rec`` descriptor that it follows, empty when there is none.
-    fields : dict of str to str
-        Values, blanks around them removed.
-    ended : bool
-        Whether an empty line follows, as StarPU writes it; otherwise the file may be cut off.
-    """
-
+    #: Of its first field.
     line: int
+    #: The ``%rec`` descriptor that it follows, empty when there is none.
     kind: str
+    #: Values, blanks around them removed.
     fields: dict[str, str] = field(default_factory=dict)
+    #: Whether an empty line follows, as StarPU writes it; otherwise the file may be cut off.
     ended: bool = True
 
 
 def read_records(path: Path) -> Iterator[Record]:
-    """Yield the records of a file, one by one.
-
-    Parameters
-    ----------
-    path : Path
-        The file, gzip or not.
-
-    Raises
-    ------
-    TraceError
-        A line that is no field, or a file that cannot be read; the message names the line.
-    """
+    """Yield the records of a file, gzip or not, one by one."""
     record = Record(0, "")
     last: str | None = ""  # the field that a "+" goes on with; None: what describes records
     for number, line in _lines(path):

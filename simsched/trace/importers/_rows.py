@@ -33,17 +33,7 @@ class SetAside:
     notes: list[str] = field(default_factory=list)
 
     def rows(self, file: Path | str, lines: NDArray[np.int64], reason: str) -> None:
-        """Count rows that are left out.
-
-        Parameters
-        ----------
-        file : Path or str
-            Where they are.
-        lines : ndarray of int64
-            Their line (or record) numbers; none is fine.
-        reason : str
-            Why, in words that fit after the place.
-        """
+        """Count lines that are left out; messages have the reason after their place."""
         if not len(lines):
             return
         self.counts[reason] = self.counts.get(reason, 0) + len(lines)
@@ -72,14 +62,7 @@ class SetAside:
 class _Watched(io.RawIOBase):
     """A binary file of limited length that remembers how its last line ended.
 
-    Parameters
-    ----------
-    path : Path
-        The file, for messages.
-    inner : file
-        Gives its bytes, decompressed.
-    raw : file
-        What is closed at the end.
+    `inner` gives its bytes, decompressed; `raw` is closed at the end.
     """
 
     def __init__(self, path: Path, inner: Any, raw: Any) -> None:
@@ -106,13 +89,7 @@ class _Watched(io.RawIOBase):
 
 
 def open_text(path: Path) -> tuple[io.TextIOWrapper, _Watched]:
-    """Return a UTF-8 text stream of a file, gzip or not, and what watches its bytes.
-
-    Raises
-    ------
-    TraceError
-        The file cannot be opened.
-    """
+    """Return a UTF-8 text stream of a file, gzip or not, and what watches its bytes."""
     try:
         file = path.open("rb")
         magic = file.read(2)
@@ -129,21 +106,10 @@ def open_text(path: Path) -> tuple[io.TextIOWrapper, _Watched]:
 def read_rows(
     path: Path, required: tuple[str, ...], optional: tuple[str, ...], aside: SetAside
 ) -> pd.DataFrame:
-    """Return the named columns of a CSV file as text, with the line of each row.
+    """Return the named columns of a CSV file, gzip or not, as text, with the line of each row.
 
-    Parameters
-    ----------
-    path : Path
-        The file, gzip or not. Blanks after separators are ignored; a row may lack its last fields.
-    required, optional : tuple of str
-        Columns to keep; an optional one that the file lacks is filled with empty text.
-    aside : SetAside
-        Receives a last row that is cut off.
-
-    Raises
-    ------
-    TraceError
-        The file is empty, damaged or not CSV, or lacks a column.
+    Blanks after separators are ignored; a row may lack its last fields, and an optional column that
+    the file lacks is empty. A last row that is cut off is set aside.
     """
     stream, watched = open_text(path)
     try:

@@ -53,52 +53,33 @@ WORKER_KIND = re.compile(r"(?:\d+_)?([A-Za-z]+)")
 
 @dataclass
 class StarpuTrace:
-    """Rows of tasks with what surrounds them.
+    """Rows of tasks with what surrounds them."""
 
-    Parameters
-    ----------
-    path : Path
-        The file of the tasks.
-    name : str
-        Of the recording.
-    rows : DataFrame
-        The columns of `REQUIRED` and `OPTIONAL` as text, and ``line``.
-    aside : SetAside
-        What was left out so far.
-    pairs : list of (str, str)
-        Dependencies beyond ``DependsOn``: predecessor, successor.
-    worker_names : dict of (str, str) to str
-        Names of workers by MPI rank and ``WorkerId``; others are called after these two.
-    idle_workers : list of str
-        Workers without tasks.
-    kinds : dict of str to str
-        Processor kinds of workers by ``WorkerId``, from a description of the platform.
-    timings : Timings
-        A performance model.
-    messages : dict of str to Message
-        Messages between nodes by the names of their jobs.
-    details : dict
-        Further entries of `Recording.details`.
-    """
-
+    #: The file of the tasks.
     path: Path
     name: str
+    #: The columns of `REQUIRED` and `OPTIONAL` as text, and ``line``.
     rows: pd.DataFrame
+    #: What was left out so far.
     aside: SetAside
+    #: Dependencies beyond ``DependsOn``: predecessor, successor.
     pairs: list[tuple[str, str]] = field(default_factory=list)
+    #: By MPI rank and ``WorkerId``; others are called after these two.
     worker_names: dict[tuple[str, str], str] = field(default_factory=dict)
+    #: Workers without tasks.
     idle_workers: list[str] = field(default_factory=list)
+    #: Processor kinds of workers by ``WorkerId``, from a description of the platform.
     kinds: dict[str, str] = field(default_factory=dict)
     timings: Timings = field(default_factory=lambda: Timings({}))
+    #: Between nodes, by the names of their jobs.
     messages: dict[str, Message] = field(default_factory=dict)
+    #: Further entries of `Recording.details`.
     details: dict[str, Any] = field(default_factory=dict)
 
 
 def natural(text: str) -> tuple[tuple[int, int, str], ...]:
     """Return a sort key in which numbers inside a name count as numbers.
 
-    Examples
-    --------
     >>> sorted(["0_CPU10", "0_CPU9"], key=natural)
     ['0_CPU9', '0_CPU10']
     """
@@ -107,18 +88,7 @@ def natural(text: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def starpu_recording(trace: StarpuTrace) -> Recording:
-    """Return the recording of a StarPU trace.
-
-    Parameters
-    ----------
-    trace : StarpuTrace
-        Its rows may come in any order.
-
-    Raises
-    ------
-    TraceError
-        No task was executed, two rows contradict each other, or dependencies form a cycle.
-    """
+    """Return the recording of a StarPU trace, whose rows may come in any order."""
     tasks = _executed(trace)
     names, worker = _workers(trace, tasks)
     tasks["worker"] = worker
@@ -230,7 +200,6 @@ def _unique(trace: StarpuTrace, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _picoseconds(values_ms: pd.Series[float]) -> NDArray[np.int64]:
-    """Return milliseconds as whole picoseconds."""
     rounded: NDArray[np.float64] = np.rint(values_ms.to_numpy(np.float64) * PS_PER_MS)
     return rounded.astype(np.int64)
 
@@ -283,7 +252,6 @@ def _workload(
     start: NDArray[np.int64],
     end: NDArray[np.int64],
 ) -> Workload:
-    """Return the graph that was executed."""
     path = trace.path
     kept = {job: i for i, job in enumerate(tasks["JobId"].tolist())}
     edges, loose = contract(_pairs(trace), kept, set(trace.rows["JobId"].tolist()), path)

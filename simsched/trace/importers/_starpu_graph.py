@@ -30,27 +30,9 @@ def contract(
 ) -> tuple[list[tuple[int, int]], int]:
     """Return dependencies between kept tasks, through those that are not kept.
 
-    Parameters
-    ----------
-    pairs : iterable of (str, str)
-        Predecessor and successor, as the trace names them.
-    kept : dict of str to int
-        Numbers of the kept tasks by name.
-    present : set of str
-        Names that have a row, kept or not.
-    source : Path
-        For messages.
-
-    Returns
-    -------
-    tuple
-        The edges, ascending, each once; and how many names are mentioned as predecessors but have
-        no row and are nobody's successor.
-
-    Raises
-    ------
-    TraceError
-        A cycle through tasks that are not kept, or more edges than `simsched.files.limits.EDGES`.
+    Pairs are predecessor and successor, `kept` has the numbers of kept tasks by name, `present` all
+    names that have a row. Edges are ascending, each once; with them comes how many names are
+    mentioned as predecessors but have no row and are nobody's successor.
     """
     before: dict[str, list[str]] = {}
     sources: set[str] = set()
@@ -120,20 +102,9 @@ def handle_accesses(
 ) -> tuple[list[int], Accesses, int]:
     """Return blocks and accesses from the columns ``Handles``, ``Modes`` and ``Sizes``.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        One row per task, with ``rank``.
-    name : str
-        The file, for messages.
-    aside : SetAside
-        Receives tasks whose three lists differ in length or that have a mode or size that is none.
-
-    Returns
-    -------
-    tuple
-        Sizes of the blocks in bytes (the largest that any task states), the accesses, and the
-        number of scratch buffers, which are no data.
+    The size of a block in bytes is the largest that any task states; scratch buffers are no data
+    and are counted. `aside` receives tasks whose three lists differ in length or that have a mode
+    or size that is none.
     """
     block_of: dict[tuple[str, str], int] = {}
     sizes: list[int] = []
@@ -184,14 +155,9 @@ def _use(mode: str) -> tuple[bool, bool] | None:
 
 @dataclass
 class Timings:
-    """Mean durations of a performance model.
+    """Mean durations of a performance model."""
 
-    Parameters
-    ----------
-    mean_us : dict
-        By model, processor kind and footprint; averaged over equal processors, weighted by samples.
-    """
-
+    #: By model, processor kind and footprint; averaged over equal processors, weighted by samples.
     mean_us: dict[tuple[str, str, str], float]
 
     @classmethod
@@ -222,17 +188,6 @@ def operations(
 ) -> tuple[FloatArray, dict[str, int]]:
     """Return operations of each task on each processor kind, and where they come from.
 
-    Parameters
-    ----------
-    rows : DataFrame
-        One row per task: ``kind``, ``duration_s``, ``Name``, ``Model``, ``Footprint``.
-    kinds : tuple of str
-        Processor kinds of the workers.
-    timings : Timings
-        What the file's performance model says.
-
-    Notes
-    -----
     On the kind that ran the task: the measured duration. On another kind: the model's mean for the
     codelet and footprint; else the mean of what the trace has of the same name and footprint on
     that kind; else infinity, the task cannot run there.

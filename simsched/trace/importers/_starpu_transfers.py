@@ -26,15 +26,7 @@ PS_PER_MS = 1e9
 
 @dataclass(frozen=True)
 class Message:
-    """A message between two nodes.
-
-    Parameters
-    ----------
-    start_ms, end_ms : float
-        When it was sent and when it had arrived.
-    size_bytes : int
-        Its size.
-    """
+    """A message between two nodes: when it was sent and had arrived."""
 
     start_ms: float
     end_ms: float
@@ -42,14 +34,10 @@ class Message:
 
 
 def read_messages(path: Path, aside: SetAside) -> dict[str, Message]:
-    """Return the messages of a run by the names that ``dag.csv`` gives them.
+    """Return the messages of ``paje.link.csv`` by the names that ``dag.csv`` gives them.
 
-    Parameters
-    ----------
-    path : Path
-        ``paje.link.csv``. Links of other types, within a node, belong to no job and are left out.
-    aside : SetAside
-        Receives messages without times or size.
+    Links of other types, within a node, belong to no job and are left out; messages without times
+    or size are set aside.
     """
     rows = read_rows(path, COLUMNS, (), aside)
     rows = rows[(rows["Type"] == MESSAGE) & rows["Key"].str.startswith(KEY)]
@@ -74,26 +62,10 @@ def transfers(
 ) -> list[dict[str, Any]]:
     """Return the messages with the tasks that they follow and precede, in order of their start.
 
-    Parameters
-    ----------
-    messages : dict of str to Message
-        By name.
-    pairs : iterable of (str, str)
-        Dependencies: predecessor, successor.
-    kept : dict of str to int
-        Numbers of the tasks by name.
-    present : set of str
-        Names of jobs that have a row.
-    origin_ps : int
-        When the recording begins.
-    source : Path
-        For messages to the user.
-
-    Returns
-    -------
-    list of dict
-        Entries of ``Recording.details["transfers"]``: ``after`` and ``before`` (tasks),
-        ``start_ps``, ``end_ps``, ``bytes``. A message that no task waits for is left out.
+    They are entries of ``Recording.details["transfers"]``: ``after`` and ``before`` (tasks),
+    ``start_ps``, ``end_ps``, ``bytes``. A message that no task waits for is left out. For the
+    arguments see :func:`~simsched.trace.importers._starpu_graph.contract`; `origin_ps` is when the
+    recording begins.
     """
     number = {name: len(kept) + i for i, name in enumerate(messages)}
     edges, _ = contract(pairs, kept | number, present, source)

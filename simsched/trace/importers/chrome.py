@@ -174,7 +174,6 @@ def _about(file: ChromeFile) -> dict[str, Any] | None:
 
 
 def _take(found: _Found, number: int, event: dict[str, Any], category: str | None) -> None:
-    """Take one event."""
     where = f"{found.path}: event {number}"
     phase = event.get("ph")
     if not isinstance(phase, str) or not phase:
@@ -222,7 +221,6 @@ def _take_name(found: _Found, event: dict[str, Any]) -> None:
 
 
 def _identity(event: dict[str, Any], key: str, where: str) -> int | str:
-    """Return a process or thread."""
     value = event.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, str)):
         raise TraceError(f"{where}: {key}: found {shown(value)}, accepted an integer or text")
@@ -284,7 +282,7 @@ def _by_time(rows: list[Any]) -> list[Any]:
     for _, here in sorted(instants.items()):
         ends = [row for row in here if row[2] == "E"]
         begins = [row for row in here if row[2] == "B"]
-        early = min(depth, max(0, len(ends)))
+        early = min(depth, len(ends))
         result += [*ends[:early], *begins, *ends[early:]]
         depth = max(0, depth + len(begins) - len(ends))
     return result

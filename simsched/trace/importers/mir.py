@@ -114,7 +114,6 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
 
 
 def _hertz(path: Path, clock: str | None) -> float:
-    """Return the frequency of the cycles."""
     if clock is None:
         raise ConfigurationError(
             f"{path}: found times in cycles; accepted with the option clock, "

@@ -6,70 +6,23 @@ are found by walking the package, so that a new format is one new file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from simsched.files.bounded import is_there
-from simsched.files.errors import ConfigurationError, TraceError
-from simsched.names.registry import Format, Registry, blamed, check_returned, only_fitting
+from simsched.files.errors import TraceError
+from simsched.names.extensions import blamed, check_returned
+from simsched.names.formats import Format, only_fitting
+from simsched.names.registry import Registry
 from simsched.trace.recording import Recording
 from simsched.workload.importers._source import is_empty, read_head
-from simsched.workload.registry import Parameter, parameters_of
 
 Read = Callable[..., Recording]
 F = TypeVar("F", bound=Read)
 
 
-@dataclass(frozen=True)
-class TraceImporter(Format[Read]):
-    """A format of traces that can be read.
-
-    Parameters
-    ----------
-    name : str
-        Name of the format.
-    function : callable
-        Takes the path and the format's options by keyword, returns a recording.
-    suffixes : tuple of str
-        None: names tell nothing about the format of a trace.
-    recognises : callable, optional
-        Takes the path of a file or directory and says whether it may have this format.
-    parameters : dict of str to Parameter
-        Its options: the reader's keyword-only parameters, as their annotations describe them.
-    """
-
-    parameters: dict[str, Parameter] = field(default_factory=dict)
-
-    def checked(self, options: Mapping[str, object]) -> dict[str, object]:
-        """Return options as the reader takes them; text stands for what its annotation says.
-
-        Parameters
-        ----------
-        options : mapping of str to object
-            Values by name.
-
-        Returns
-        -------
-        dict of str to object
-            The same with values of the types that the reader's annotations say.
-
-        Raises
-        ------
-        ConfigurationError
-            An option that the format does not have, or a value that it does not accept.
-        """
-        self.check_options(options)
-        found = {}
-        for key, value in options.items():
-            option = self.parameters[key]
-            try:
-                found[key] = option.read(value) if isinstance(value, str) else option.check(value)
-            except ValueError as error:
-                raise ConfigurationError(f"format {self.name}: option {key}: {error}") from error
-        return found
-
+TraceImporter = Format[Read]
 
 _importers: Registry[TraceImporter] = Registry("trace importer", __package__, noun="format")
 
@@ -98,8 +51,7 @@ def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable
     """
 
     def register(read: F) -> F:
-        parameters = parameters_of(read)
-        _importers.add(TraceImporter(name, read, (), recognises, parameters))
+        _importers.add(TraceImporter(name, read, (), recognises))
         return read
 
     return register
@@ -191,6 +143,5 @@ def recognise(path: Path, others: Sequence[str] = ()) -> str:
 
 
 def _check_there(path: Path) -> None:
-    """Refuse a path that leads nowhere."""
     if not is_there(path):
         raise TraceError(f"{path}: found no such file or directory")

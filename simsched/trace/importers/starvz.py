@@ -72,15 +72,7 @@ def _looks_like_starvz(path: Path) -> bool:
 
 
 def find(directory: Path, name: str) -> Path | None:
-    """Return a file of a directory, compressed or not, None if it is not there.
-
-    Parameters
-    ----------
-    directory : Path
-        Where to look.
-    name : str
-        Name without ``.gz``.
-    """
+    """Return a file of a directory by its name without ``.gz``, compressed or not."""
     for candidate in (directory / name, directory / f"{name}.gz"):
         if candidate.is_file():
             member(directory, candidate.name, TraceError)
@@ -149,10 +141,7 @@ def _note_missing(path: Path, rows: pd.DataFrame, absent: list[str], aside: SetA
 def worker_kinds(path: Path) -> dict[str, str]:
     """Return processor kinds by ``WorkerId`` from the memory nodes that a platform file lists.
 
-    Parameters
-    ----------
-    path : Path
-        Output of ``starpu_perfmodel_recdump``; memory nodes are called ``NUMA 0``, ``CUDA 1``, ...
+    It is the output of ``starpu_perfmodel_recdump``; memory nodes are ``NUMA 0``, ``CUDA 1``, ...
     """
     kinds: dict[str, str] = {}
     for record in read_records(path):

@@ -197,22 +197,7 @@ def _stated_starts(runs: list[Value], aside: dict[str, int]) -> NDArray[np.int64
 def earliest_starts(
     graph: TaskGraph, length_ps: NDArray[np.int64], source: Path | str = "graph"
 ) -> NDArray[np.int64]:
-    """Return when each task can start if it waits for its predecessors only.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        A graph of dataflow edges.
-    length_ps : ndarray of int64, shape (n_tasks,)
-        How long each task lasts.
-    source : Path or str
-        Where the graph comes from, for messages.
-
-    Raises
-    ------
-    TraceError
-        A task ends later than a trace can hold.
-    """
+    """Return when each task of data-flow edges can start if it only waits for its predecessors."""
     start, length = [0] * graph.n_tasks, length_ps.tolist()
     missing = graph.in_degree.copy()
     ready = np.flatnonzero(missing == 0).tolist()

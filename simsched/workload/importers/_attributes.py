@@ -17,7 +17,6 @@ NO_NAMES = "a JSON list of strings"
 class Attributes:
     """The attributes of one graph, node or edge."""
 
-    #: The attributes.
     values: Mapping[Any, Any]
     #: Their place, as messages name it.
     where: str

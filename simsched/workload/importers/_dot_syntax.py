@@ -41,11 +41,9 @@ MAX_DEPTH = 100
 class Token(NamedTuple):
     """One word of a DOT file."""
 
-    #: What it is.
     kind: str
     #: Its text, of a string without quotation marks, of a keyword in lower case.
     text: str
-    #: Where it is.
     line: int
 
 
@@ -237,7 +235,6 @@ def _tokens(text: str, source: str) -> Iterator[Token]:
 
 
 def _token(match: re.Match[str], line: int) -> Token:
-    """Return the token of a match."""
     kind, text = str(match.lastgroup), match.group()
     if kind == "quoted":
         return Token("id", ESCAPED.sub(_unescape, text[1:-1]), line)

@@ -15,11 +15,9 @@ from simsched.workload.importers._source import number, read_text, shown, whole
 class Value:
     """A value of a JSON document and the way to it."""
 
-    #: The document.
     file: Path
     #: Keys and indices from the top.
     place: tuple[str | int, ...]
-    #: The parsed value.
     value: object
 
     @property
@@ -44,10 +42,7 @@ class Value:
         return None if found is None else Value(self.file, (*self.place, key), found)
 
     def member(self, *keys: str) -> Value:
-        """Return the first of several alternative members that an object has.
-
-        The preferred one comes first.
-        """
+        """Return the first of several alternative members that an object has, in this order."""
         for key in keys:
             found = self.get(key)
             if found is not None:

@@ -86,22 +86,7 @@ def write_graphml(workload: Workload | TaskGraph, path: Path | str) -> None:
 
 
 def write_networkx(graph: nx.Graph[Any], path: Path) -> None:
-    """Write a graph with attributes as GraphML, completely or not at all.
-
-    Parameters
-    ----------
-    graph : networkx.Graph
-        Attributes are numbers and strings.
-    path : Path
-        Where to; an existing file is replaced.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written.
-    GraphError
-        A name contains a character that XML cannot hold.
-    """
+    """Write a graph with numbers and strings as attributes as GraphML, completely or not at all."""
     buffer = io.BytesIO()
     nx.write_graphml_xml(graph, buffer)
     text = buffer.getvalue().decode()

@@ -131,13 +131,7 @@ def import_mir(path: Path) -> MeasuredWorkload:
 
 
 class _Table:
-    """The rows of a file in the order of their tasks, as checked integers.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    """
+    """The rows of a file in the order of their tasks, as checked integers."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

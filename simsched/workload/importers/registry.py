@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from simsched.files.errors import GraphError
-from simsched.names.registry import Format, Registry, blamed, check_returned, only_fitting
+from simsched.names.extensions import blamed, check_returned
+from simsched.names.formats import Format, only_fitting
+from simsched.names.registry import Registry
 from simsched.workload.graph import Workload
 from simsched.workload.importers._source import is_empty, read_head
 from simsched.workload.importers.measured import MeasuredWorkload
@@ -50,7 +52,7 @@ def importer(
     Raises
     ------
     ValueError
-        The name is taken.
+        The name is taken, or an option has no default or a type that cannot be checked.
     """
 
     def register(read: F) -> F:
@@ -86,7 +88,7 @@ def import_workload(
         Name of the format; by default it follows from the suffix and, where that is shared, from
         the content.
     **options
-        Options of the format, see `Importer.options`.
+        Options of the format, see `Importer.parameters`.
 
     Returns
     -------
@@ -141,9 +143,9 @@ def import_measured(
 def _read(path: Path, name: str | None, options: dict[str, object]) -> Workload | MeasuredWorkload:
     """Read a file with the importer that fits."""
     chosen = _recognise(path) if name is None else _importers.find(name)
-    chosen.check_options(options)
+    given = chosen.checked(options)
     with blamed(f"{path}: importer {chosen.name}", chosen.function):
-        result = chosen.function(path, **options)
+        result = chosen.function(path, **given)
     workload = result.workload if isinstance(result, MeasuredWorkload) else result
     check_returned(f"{path}: importer {chosen.name}", chosen.function, workload, Workload)
     try:

@@ -36,8 +36,9 @@ import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
-from simsched.files.errors import ConfigurationError, GraphError, unknown_name
+from simsched.files.errors import ConfigurationError, GraphError
 from simsched.workload.builder import Accesses, accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.importers._json import Value, read_json
@@ -87,7 +88,10 @@ def _looks_like_wfformat(head: bytes) -> bool:
 
 @importer("wfformat", suffixes=(".json", ".json.gz"), recognises=_looks_like_wfformat)
 def import_wfformat(
-    path: Path, *, reference_speed: float | None = None, size_unit: str | None = None
+    path: Path,
+    *,
+    reference_speed: float | None = None,
+    size_unit: Literal["bytes", "kB"] | None = None,
 ) -> Workload:
     """Scientific workflow executions in WfFormat JSON, versions 1.2 to 1.6.
 
@@ -107,8 +111,6 @@ def import_wfformat(
         The file is not JSON, has another version, lacks a key, or refers to something that is not
         there.
     """
-    if size_unit is not None and size_unit not in UNITS:
-        raise ConfigurationError(unknown_name("size_unit", size_unit, UNITS))
     top = read_json(path)
     version = _version(top)
     split = version in ("1.5", "1.6")
@@ -148,7 +150,6 @@ def import_wfformat(
 
 
 def _version(top: Value) -> str:
-    """Return the schema version of a document."""
     value = top.member("schemaVersion")
     version = str(value.value)
     if version not in VERSIONS:

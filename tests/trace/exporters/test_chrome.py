@@ -254,6 +254,8 @@ def test_microseconds_give_back_nanoseconds(origin: int) -> None:
 
 @pytest.mark.parametrize(("option", "value"), [("dependences", -1), ("bins", 0)])
 def test_wrong_options(option: str, value: int, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=f"chrome: {option}: found {value}, accepted"):
+    with pytest.raises(
+        ConfigurationError, match=f"format chrome: option {option}: found {value}, accepted"
+    ):
         export_recording(small_recording("heat"), tmp_path / "x.json", **{option: value})
     assert list(tmp_path.iterdir()) == []

@@ -233,5 +233,7 @@ def test_names_with_quotes_stay_one_word(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("option", "value"), [("dependences", -1), ("bins", 0)])
 def test_wrong_options(option: str, value: int, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=f"paje: {option}: found {value}, accepted"):
+    with pytest.raises(
+        ConfigurationError, match=f"format paje: option {option}: found {value}, accepted"
+    ):
         export_recording(small_recording("heat"), tmp_path / "x.paje", **{option: value})

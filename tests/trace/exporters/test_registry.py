@@ -27,7 +27,7 @@ def test_formats_are_found_and_described() -> None:
     for item in exporters().values():
         assert len(item.summary) > 20
         assert item.suffixes
-    assert exporters()["graphml"].options == ("iteration",)
+    assert [*exporters()["graphml"].parameters] == ["iteration"]
 
 
 def test_a_name_is_registered_once() -> None:

@@ -1,6 +1,5 @@
 import gzip
 import json
-from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -21,7 +20,7 @@ def test_every_format_is_found_by_walking_the_package():
     assert {"dot", "graphml", "mir", "wfformat"} <= set(found)
     assert list(found) == sorted(found)
     assert all(entry.summary.endswith(".") for entry in found.values())
-    assert found["wfformat"].options == ("reference_speed", "size_unit")
+    assert [*found["wfformat"].parameters] == ["reference_speed", "size_unit"]
 
 
 def test_a_taken_name_is_refused():
@@ -90,7 +89,7 @@ def test_compressed_files_and_odd_suffixes(suffix, make_workload, assert_same, t
 def test_shared_suffix_is_decided_by_content(monkeypatch, tmp_path, make_workload):
     workload = make_workload(1)
     importers()
-    monkeypatch.setattr(registry, "_importers", deepcopy(registry._importers))
+    monkeypatch.setattr(registry._importers, "_entries", registry.importers())
     importer("other", suffixes=(".json",), recognises=lambda head: b"other" in head)(
         lambda path: workload
     )
@@ -117,7 +116,7 @@ def test_what_an_importer_returns_is_validated(monkeypatch, tmp_path, make_workl
     sound = make_workload(1)
     workload = replace(sound, graph=replace(sound.graph, ops=-1 - sound.graph.ops))
     importers()
-    monkeypatch.setattr(registry, "_importers", deepcopy(registry._importers))
+    monkeypatch.setattr(registry._importers, "_entries", registry.importers())
     importer("broken", suffixes=(".broken",))(lambda path: workload)
     with pytest.raises(GraphError, match=r"x\.broken: task 0: ops on cpu: found -1"):
         import_workload(tmp_path / "x.broken")

@@ -181,7 +181,7 @@ def test_reference_speed(load):
     for bad in (0, -1.0, float("nan"), "fast"):
         with pytest.raises(SimschedError, match="reference_speed"):
             load(document, reference_speed=bad)
-    with pytest.raises(ConfigurationError, match="unknown size_unit 'KB'"):
+    with pytest.raises(ConfigurationError, match="size_unit: unknown value 'KB'"):
         load(document, size_unit="KB")
 
 

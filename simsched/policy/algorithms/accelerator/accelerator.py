@@ -9,7 +9,6 @@ nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,9 @@ from simsched.policy.contract.base import (
     Device,
     Placement,
     Plan,
+    PlanView,
     PoolGroup,
-    View,
+    S,
 )
 from simsched.policy.contract.registry import register
 from simsched.policy.parts.placement import PlacedPolicy
@@ -43,37 +43,25 @@ COPY_IN, COPY_OUT = "copy_in", "copy_out"
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """What the tasks of a graph are and where they run.
+    """What the tasks of a graph are and where they run."""
 
-    Parameters
-    ----------
-    domain : ndarray of int32, shape (n_tasks,)
-        Domain whose workers can run the task; -1 where several can.
-    is_kernel : ndarray of bool, shape (n_tasks,)
-        Tasks that compute on the accelerator. Where no processor is a GPU, all tasks without
-        children.
-    direction : ndarray of int8, shape (n_tasks,)
-        0 for copies into the accelerator, 1 for copies out of it, -1 for other tasks.
-    application : ndarray of int32, shape (n_tasks,)
-        Whose task it is; 0 for all where the workload does not say.
-    query : ndarray of int32, shape (n_tasks,)
-        Query of a latency-critical application; -1 for none.
-    is_critical : ndarray of bool, shape (n_tasks,)
-        Tasks of latency-critical applications.
-    applications : Applications or None
-        As the workload has them, for its graph of the iterations.
-    """
-
+    #: shape (n_tasks,): domain whose workers can run the task; -1 where several can
     domain: NDArray[np.int32]
+    #: shape (n_tasks,): tasks that compute on the accelerator. Where no processor is a GPU, all
+    #: tasks without children
     is_kernel: NDArray[np.bool_]
+    #: shape (n_tasks,): 0 for copies into the accelerator, 1 for copies out of it, -1 for other
+    #: tasks
     direction: NDArray[np.int8]
+    #: shape (n_tasks,): whose task it is; 0 for all where the workload does not say
     application: NDArray[np.int32]
+    #: shape (n_tasks,): query of a latency-critical application; -1 for none
     query: NDArray[np.int32]
-    is_critical: NDArray[np.bool_]
-    applications: Applications | None
+    is_critical: NDArray[np.bool_]  # shape (n_tasks,): tasks of latency-critical applications
+    applications: Applications | None  # as the workload has them, for its graph of the iterations
 
 
-def lay_out(view: View, graph: TaskGraph) -> Layout:
+def lay_out(view: PlanView, graph: TaskGraph) -> Layout:
     """Return what the tasks of a graph are on the view's machine."""
     n, machine = graph.n_tasks, view.machine
     groups = machine.thread_group[view.worker_thread]
@@ -103,14 +91,14 @@ def lay_out(view: View, graph: TaskGraph) -> Layout:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AcceleratorPolicy(PlacedPolicy):
+class AcceleratorPolicy(PlacedPolicy[S]):
     """Base of policies for a shared accelerator.
 
     Pinned buffers live on the machine's node for pinned memory, if there is one, other buffers of
     applications on the first node of the host; everything else is placed as `placement` says.
     """
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: S) -> Placement:
         """Return the placement of the base class with pinned buffers in pinned memory."""
         placed = super().place(view, state)
         known, nodes = view.workload.applications, pinned_nodes(view.machine)
@@ -119,7 +107,7 @@ class AcceleratorPolicy(PlacedPolicy):
         home = np.where(known.pinned, np.int32(nodes[0]), np.int32(view.machine.touch_order[0, 0]))
         return Placement(home.astype(np.int32), placed.touch_order)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: S, graph: TaskGraph) -> Plan:
         """Return a plan with one queue per engine, and the group that each task enters."""
         layout = lay_out(view, graph)
         capacity = FULL if graph.occupancy is not None else 1
@@ -143,7 +131,7 @@ class AcceleratorPolicy(PlacedPolicy):
 
 @register("mps")
 @dataclass(frozen=True, kw_only=True)
-class MultiProcessService(AcceleratorPolicy):
+class MultiProcessService(AcceleratorPolicy[None]):
     """Nvidia's Multi-Process Service: kernels of all clients in the order of their submission.
 
     Notes
@@ -160,7 +148,7 @@ class MultiProcessService(AcceleratorPolicy):
 
 @register("accelerator_fcfs")
 @dataclass(frozen=True, kw_only=True)
-class AcceleratorFcfs(AcceleratorPolicy):
+class AcceleratorFcfs(AcceleratorPolicy[None]):
     """The order of an accelerator by itself: first come, first served, one kernel at a time.
 
     Notes
@@ -173,14 +161,14 @@ class AcceleratorFcfs(AcceleratorPolicy):
     section 8.1.
     """
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program with kernels that fill the device."""
         return exclusive_kernels(view)
 
 
 @register("priority")
 @dataclass(frozen=True, kw_only=True)
-class PriorityOrder(AcceleratorPolicy):
+class PriorityOrder(AcceleratorPolicy[None]):
     """Kernels of latency-critical applications first; the principle of TimeGraph and GPUSync.
 
     Notes
@@ -205,7 +193,7 @@ def pinned_nodes(machine: Machine) -> list[int]:
     return [i for i, node in enumerate(machine.nodes) if node.name.rstrip("0123456789") == "pinned"]
 
 
-def exclusive_kernels(view: View) -> Workload:
+def exclusive_kernels(view: PlanView) -> Workload:
     """Return the view's program with kernels that fill the device."""
     workload = view.workload
     occupancy = workload.graph.occupancy

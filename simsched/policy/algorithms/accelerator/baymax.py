@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,9 @@ from simsched.policy.algorithms.accelerator.accelerator_pool import (
     known_seconds,
 )
 from simsched.policy.contract.base import (
+    HookView,
     Plan,
-    View,
+    PlanView,
     param,
     seconds_to_ps,
 )
@@ -69,17 +70,6 @@ def most_batch_copies(machine: Machine, layout: Layout) -> tuple[int, int]:
 def headroom_s(target_s: float, queued_s: float, own_s: float, others_s: float) -> float:
     """Return the headroom of a query that is launched.
 
-    Parameters
-    ----------
-    target_s : float
-        Latency target.
-    queued_s : float
-        Kernels that have been issued and have not ended, T_q.
-    own_s : float
-        What the query takes alone, T_self.
-    others_s : float
-        What queries before it still need.
-
     Notes
     -----
     Equation 8.5: ``T_tgt - T_q - T_self - sum(t_i)``.
@@ -91,15 +81,6 @@ def refilled_s(
     target_s: float, used_s: float, queued_s: float, own_s: float, done_s: float, others_s: float
 ) -> float:
     """Return the headroom of a query that submits another kernel.
-
-    Parameters
-    ----------
-    target_s, queued_s, own_s, others_s : float
-        As for :func:`headroom_s`.
-    used_s : float
-        Time since the query began, T_used.
-    done_s : float
-        Expected durations of its tasks so far.
 
     Notes
     -----
@@ -120,24 +101,14 @@ class About(NamedTuple):
 
 @dataclass
 class Query:
-    """A query that is being processed.
+    """A query that is being processed."""
 
-    Attributes
-    ----------
-    began_ps : int
-        When its first task was submitted.
-    headroom_s : float
-        What batch work may still take, T_hr.
-    submitted_s, ended_s : float
-        Expected durations of the tasks that it has submitted, and of those that have ended.
-    left : int
-        Tasks that have not ended.
-    """
-
-    began_ps: int
-    headroom_s: float
-    left: int
+    began_ps: int  # when its first task was submitted
+    headroom_s: float  # what batch work may still take, T_hr
+    left: int  # tasks that have not ended
+    #: expected durations of the tasks that it has submitted, and of those that have ended
     submitted_s: float = 0.0
+    #: expected durations of the tasks that it has submitted, and of those that have ended
     ended_s: float = 0.0
 
 
@@ -169,7 +140,7 @@ class BaymaxState(PoolState):
 
 @register("baymax")
 @dataclass(frozen=True, kw_only=True)
-class Baymax(ReorderingPolicy):
+class Baymax(ReorderingPolicy[BaymaxState]):
     """Kernels in the order of submission, batch kernels only within the headroom of every query.
 
     Parameters
@@ -204,11 +175,11 @@ class Baymax(ReorderingPolicy):
     target_s: float = param(0.0, low=0.0, high=1e6)
     decision_s: float = param(50e-6, low=0.0, high=1.0)
 
-    def start(self, view: View) -> BaymaxState:
+    def start(self, view: PlanView) -> BaymaxState:
         """Return the state of a run."""
         return BaymaxState()
 
-    def plan(self, view: View, state: BaymaxState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: BaymaxState, graph: TaskGraph) -> Plan:
         """Return the plan of the base class; note what belongs to which query."""
         plan = super().plan(view, state, graph)
         now = state.now
@@ -235,7 +206,7 @@ class Baymax(ReorderingPolicy):
             for name, model in held_out_errors(self.predictor).items()
         }
 
-    def expected_s(self, view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+    def expected_s(self, view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
         """Return predictions, or what the view knows where nothing can be predicted."""
         known = known_seconds(view, layout, graph)
         if self.predictor == "view" or layout.applications is None:
@@ -249,10 +220,9 @@ class Baymax(ReorderingPolicy):
             return self.manages_copies and not state.follows[task]
         return bool(now.is_kernel[task])
 
-    def note_ready(self, view: View, state: BaymaxState, task: int) -> None:
+    def note_ready(self, view: HookView, state: BaymaxState, task: int) -> None:
         """Launch a query or refill its headroom."""
-        assert view.state is not None
-        number, now_ps = int(state.now.query[task]), view.state.now_ps()
+        number, now_ps = int(state.now.query[task]), view.live.now_ps()
         if number < 0:
             return
         own_s, target_s = float(state.self_s[number]), self._target_s(state)
@@ -274,7 +244,7 @@ class Baymax(ReorderingPolicy):
             )
         query.submitted_s += float(state.part_s[task])
 
-    def note_finish(self, view: View, state: BaymaxState, task: int) -> None:
+    def note_finish(self, view: HookView, state: BaymaxState, task: int) -> None:
         """Note the end of a query, and of a batch copy."""
         number, direction = int(state.now.query[task]), int(state.now.direction[task])
         if direction >= 0 and task in state.copying[direction]:
@@ -289,7 +259,7 @@ class Baymax(ReorderingPolicy):
         if query.left == 0:
             del state.queries[number]
 
-    def chosen(self, view: View, state: BaymaxState) -> Iterator[Release]:
+    def chosen(self, view: HookView, state: BaymaxState) -> Iterator[Release]:
         """Yield copies and kernels that may go, in the order of their submission."""
         stopped: set[int] = set()  # applications whose oldest kernel or copy has to wait
         for task in list(state.waiting):
@@ -324,7 +294,7 @@ class Baymax(ReorderingPolicy):
             for query in state.queries.values():
                 query.headroom_s -= about.seconds
 
-    def _needed_s(self, state: BaymaxState, numbers: Any) -> float:
+    def _needed_s(self, state: BaymaxState, numbers: Iterable[int]) -> float:
         """Return what some queries still need, in all."""
         return math.fsum(state.self_s[q] - state.queries[q].ended_s for q in numbers)
 

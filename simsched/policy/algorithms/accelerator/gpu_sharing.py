@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from simsched.policy.algorithms.accelerator.accelerator import (
     Layout,
     lay_out,
 )
-from simsched.policy.contract.base import Device, Pace, Plan, View, param
+from simsched.policy.contract.base import Device, HookView, Pace, Plan, PlanView, S, param
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.schedules import worker_rows
 from simsched.workload.graph import TaskGraph, Workload
@@ -38,14 +37,14 @@ MEMORY_BYTES_PER_S = 288e9
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartitionedPolicy(AcceleratorPolicy):
+class PartitionedPolicy(AcceleratorPolicy[S]):
     """Base of policies that give critical kernels a part of the device and the rest to batch."""
 
-    def shares(self, view: View, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
+    def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
         """Return the parts of the device for critical kernels and for batch kernels."""
         raise NotImplementedError
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: S, graph: TaskGraph) -> Plan:
         """Return the plan of the base class with a device for each part."""
         plan = super().plan(view, state, graph)
         groups = list(GROUPS)
@@ -60,7 +59,7 @@ class PartitionedPolicy(AcceleratorPolicy):
 
 @register("spatial_qos")
 @dataclass(frozen=True, kw_only=True)
-class SpatialQos(PartitionedPolicy):
+class SpatialQos(PartitionedPolicy[None]):
     """A part of the multiprocessors that the programmer chooses belongs to critical kernels.
 
     Parameters
@@ -83,7 +82,7 @@ class SpatialQos(PartitionedPolicy):
 
     critical_share: float = param(0.5, low=0.01, high=0.99)
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program with kernels as their part of the device executes them."""
         workload, graph = view.workload, view.workload.graph
         if workload.applications is None or graph.occupancy is None:
@@ -98,7 +97,7 @@ class SpatialQos(PartitionedPolicy):
         changed = replace(graph, ops=ops, occupancy=taken.astype(np.int32))
         return replace(workload, graph=changed)
 
-    def shares(self, view: View, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
+    def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
         """Return the chosen share and the rest."""
         return self.critical_share, 1.0 - self.critical_share
 
@@ -111,26 +110,16 @@ def sides(layout: Layout) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 @dataclass
 class Neighbours:
-    """What kernels run beside each other on a device whose sides make room for each other.
+    """What kernels run beside each other on a device whose sides make room for each other."""
 
-    Attributes
-    ----------
-    side : ndarray of int8, shape (n_tasks,)
-        0 for critical kernels, 1 for batch kernels, -1 for other tasks.
-    filled : ndarray of float64, shape (n_tasks,)
-        Part of the device that each kernel fills when it is alone.
-    shares : tuple of float
-        Parts of the device for critical and for batch kernels while both run.
-    running : dict of int to int
-        Kernel that each busy worker executes.
-    pace : dict of int to float
-        Part of its speed at which each worker computes, unless that is 1.
-    """
-
+    #: shape (n_tasks,): 0 for critical kernels, 1 for batch kernels, -1 for other tasks
     side: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
+    #: shape (n_tasks,): part of the device that each kernel fills when it is alone
     filled: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    #: parts of the device for critical and for batch kernels while both run
     shares: tuple[float, float] = (1.0, 1.0)
-    running: dict[int, int] = field(default_factory=dict)
+    running: dict[int, int] = field(default_factory=dict)  # kernel that each busy worker executes
+    #: part of its speed at which each worker computes, unless that is 1
     pace: dict[int, float] = field(default_factory=dict)
 
     def paces(self) -> Iterator[Pace]:
@@ -149,14 +138,14 @@ class Neighbours:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoRunningPolicy(PartitionedPolicy):
+class CoRunningPolicy(PartitionedPolicy[Neighbours]):
     """Base of policies whose batch kernels make room when critical ones come, and get it back."""
 
     def switch_s(self) -> float:
         """Return what a critical kernel waits for the context of batch kernels that make room."""
         raise NotImplementedError
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program whose critical kernels wait for contexts, beside batch kernels."""
         workload, graph = view.workload, view.workload.graph
         if workload.applications is None:
@@ -168,11 +157,11 @@ class CoRunningPolicy(PartitionedPolicy):
         ops[graph.kinds.index("gpu"), critical] += self.switch_s() * ops_per_s(view, "gpu")
         return replace(workload, graph=replace(graph, ops=ops))
 
-    def start(self, view: View) -> Neighbours:
+    def start(self, view: PlanView) -> Neighbours:
         """Return the state of a run, in which no kernel runs."""
         return Neighbours()
 
-    def plan(self, view: View, state: Neighbours, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Neighbours, graph: TaskGraph) -> Plan:
         """Return the plan of the base class; note what kernels fill."""
         layout = lay_out(view, graph)
         critical, batch = sides(layout)
@@ -184,7 +173,9 @@ class CoRunningPolicy(PartitionedPolicy):
             state.shares = self.shares(view, layout, graph)
         return super().plan(view, state, graph)
 
-    def on_start(self, view: View, state: Neighbours, task: int, worker: int) -> tuple[Pace, ...]:
+    def on_start(
+        self, view: HookView, state: Neighbours, task: int, worker: int
+    ) -> tuple[Pace, ...]:
         """Let a kernel begin beside those that run."""
         if state.side[task] < 0:
             return ()
@@ -192,7 +183,7 @@ class CoRunningPolicy(PartitionedPolicy):
         return tuple(state.paces())
 
     def on_finish(
-        self, view: View, state: Neighbours, task: int, worker: int
+        self, view: HookView, state: Neighbours, task: int, worker: int
     ) -> tuple[Pace, ...] | None:
         """Give the others what a kernel had; its worker is at full speed for other tasks."""
         if state.running.pop(worker, None) is None:
@@ -201,7 +192,7 @@ class CoRunningPolicy(PartitionedPolicy):
         return *mine, *state.paces()
 
 
-def ops_per_s(view: View, kind: str) -> float:
+def ops_per_s(view: PlanView, kind: str) -> float:
     """Return the speed of the fastest processor of a kind; 0 where the machine has none."""
     groups, _ = worker_rows(view)
     return max((group.ops_per_s for group in groups if group.kind == kind), default=0.0)
@@ -237,7 +228,7 @@ class SpatialPartitioning(CoRunningPolicy):
     Architectures*, Springer 2017, section 8.2.3.
     """
 
-    def shares(self, view: View, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
+    def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
         """Return equal shares."""
         return 0.5, 0.5
 
@@ -250,15 +241,6 @@ def drf_partition(
     demands: Sequence[Sequence[float]], capacity: Sequence[float], most: Sequence[int] = ()
 ) -> list[int]:
     """Return the thread blocks of each kernel in a multiprocessor, by dominant resource fairness.
-
-    Parameters
-    ----------
-    demands : sequence of sequence of float
-        What a block of each kernel takes of each resource.
-    capacity : sequence of float
-        What a multiprocessor has of each.
-    most : sequence of int
-        Blocks that each kernel has when it is alone; empty for any number.
 
     Notes
     -----
@@ -334,7 +316,7 @@ class SimultaneousMultiKernel(CoRunningPolicy):
     allocation: str = param("drf", choices=("drf", "wq"))
     compute_share: float = param(0.6, low=0.01, high=1.0)
 
-    def shares(self, view: View, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
+    def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
         """Return what the partition of thread blocks gives to both sides."""
         assert graph.occupancy is not None
         kernels = [layout.is_kernel & side for side in (layout.is_critical, ~layout.is_critical)]

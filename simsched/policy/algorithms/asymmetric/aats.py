@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,12 @@ from simsched.policy.contract.base import (
     AcquireStep,
     Counters,
     Exchange,
+    HookView,
     Plan,
+    PlanView,
     PoolGroup,
+    Ranked,
     Update,
-    View,
     Wake,
     param,
     seconds_to_ps,
@@ -37,20 +38,6 @@ Int32Array = NDArray[np.int32]
 
 class History:
     """What the tasks of each class have cost on the cores of each group.
-
-    Parameters
-    ----------
-    n_classes, n_groups : int
-        Classes of tasks and groups of cores.
-
-    Attributes
-    ----------
-    n : ndarray of int64, shape (n_classes, n_groups)
-        Tasks that have ended.
-    time_s : ndarray of float64, shape (n_classes, n_groups)
-        Estimated time of a task.
-    ipc : ndarray of float64, shape (n_classes,)
-        Mean number of instructions per reference cycle on the fastest group.
 
     Notes
     -----
@@ -97,15 +84,6 @@ class History:
 def allocate(time_s: FloatArray, n_tasks: FloatArray, size: Int32Array) -> Int32Array:
     """Return the group of each class.
 
-    Parameters
-    ----------
-    time_s : ndarray of float64, shape (n_classes, n_groups)
-        Time of a task of each class on each group.
-    n_tasks : ndarray, shape (n_classes,)
-        Tasks of each class.
-    size : ndarray of int32, shape (n_groups,)
-        Cores of each group.
-
     Notes
     -----
     Classes are sorted by the time of one task on the fastest group, and cut into blocks
@@ -140,7 +118,7 @@ class _Memory:
 
 @register("aats")
 @dataclass(frozen=True, kw_only=True)
-class Aats(PlacedPolicy):
+class Aats(PlacedPolicy[_Memory]):
     """Asymmetry-aware task scheduling by the history of task classes.
 
     Parameters
@@ -198,14 +176,14 @@ class Aats(PlacedPolicy):
         """Time between two looks of the thieves if there are any, else of the helper thread."""
         return self.helper_period_s if self.snatching == "none" else self.look_s
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program; batches wait until they are complete."""
         graph = view.workload.graph
         if self._steals(view, graph) or not is_batch(graph):
             return view.workload
         return replace(view.workload, graph=gated(graph))
 
-    def start(self, view: View) -> _Memory:
+    def start(self, view: PlanView) -> _Memory:
         """Return an empty history."""
         graph, groups = view.workload.graph, core_groups(view)
         classes = np.unique(graph.task_class[_in_pools(graph)]).astype(np.int32)
@@ -222,13 +200,13 @@ class Aats(PlacedPolicy):
             is_pooled=_in_pools(graph),
         )
 
-    def _steals(self, view: View, graph: TaskGraph) -> bool:
+    def _steals(self, view: PlanView, graph: TaskGraph) -> bool:
         """Return whether a program is left to plain stealing."""
         n_groups = core_groups(view).n
         n_classes = len(np.unique(graph.task_class[_in_pools(graph)]))
         return n_groups == 1 or n_classes < n_groups or _is_recursive(graph)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: _Memory, graph: TaskGraph) -> Plan:
         """Return a plan with a pool for every class, or one of plain stealing."""
         state.graph = graph if graph is view.workload.graph else None
         if state.steals or state.graph is None:
@@ -251,7 +229,7 @@ class Aats(PlacedPolicy):
             times_tasks=True,
         )
 
-    def _acquire(self, view: View, state: _Memory) -> tuple[AcquireStep, ...]:
+    def _acquire(self, view: PlanView, state: _Memory) -> tuple[AcquireStep, ...]:
         """Return the order of pools for workers where they are now."""
         n_groups, n_classes = state.groups.n, len(state.classes)
         rank = np.full((view.n_workers, _pools(view.workload)), -1, np.int32)
@@ -268,22 +246,23 @@ class Aats(PlacedPolicy):
                 rank[np.ix_(state.seats.group == group, state.classes)] = ranks
         return (
             AcquireStep("worker", "own", "oldest"),
-            AcquireStep("classes", "anywhere", "oldest", rank=rank),
+            AcquireStep("classes", "anywhere", "oldest", choice=Ranked(rank)),
         )
 
-    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
+    def on_finish(self, view: HookView, state: _Memory, task: int, worker: int) -> None:
         """Note a task until the helper thread looks."""
         if state.steals or state.graph is None or not state.is_pooled[task]:
             return
-        assert view.state is not None
         ops = float(state.graph.ops[state.kind_row[worker], task])
-        time_s = view.state.executed_ps(task) * 1e-12
+        time_s = view.live.executed_ps(task) * 1e-12
         if time_s > 0.0 and 0.0 < ops < np.inf:
             place = int(np.searchsorted(state.classes, state.graph.task_class[task]))
             group = int(state.seats.group[worker])
             state.finished.append((place, group, time_s, ops / time_s))
 
-    def on_timer(self, view: View, state: Any) -> tuple[Exchange | AcquireOrder | Wake, ...]:
+    def on_timer(
+        self, view: HookView, state: _Memory
+    ) -> tuple[Exchange | AcquireOrder | Wake, ...]:
         """Return swaps with the new order of pools, and when the helper thread looks."""
         if state.steals or state.graph is None:
             return ()
@@ -293,25 +272,23 @@ class Aats(PlacedPolicy):
         order = (AcquireOrder(self._acquire(view, state)),) if swaps else ()
         return *swaps, *order, *self._call_helper(view, state)
 
-    def on_wake(self, view: View, state: Any, tag: int) -> tuple[AcquireOrder | Wake, ...]:
+    def on_wake(self, view: HookView, state: _Memory, tag: int) -> tuple[AcquireOrder | Wake, ...]:
         """Let the helper thread look, now and in a period."""
         return *self._help(view, state), self._next_look(view, state, least_ps=1)
 
-    def _call_helper(self, view: View, state: _Memory) -> tuple[Wake, ...]:
+    def _call_helper(self, view: HookView, state: _Memory) -> tuple[Wake, ...]:
         """Return the next look of the helper thread unless it is to come in this iteration."""
-        assert view.state is not None
-        if state.helper_ps >= view.state.now_ps():
+        if state.helper_ps >= view.live.now_ps():
             return ()
         return (self._next_look(view, state, least_ps=0),)
 
-    def _next_look(self, view: View, state: _Memory, *, least_ps: int) -> Wake:
+    def _next_look(self, view: HookView, state: _Memory, *, least_ps: int) -> Wake:
         """Return the look of the helper thread at the next multiple of its period."""
-        assert view.state is not None
         period_ps = seconds_to_ps(self.helper_period_s)
-        state.helper_ps = -(-(view.state.now_ps() + least_ps) // period_ps) * period_ps
+        state.helper_ps = -(-(view.live.now_ps() + least_ps) // period_ps) * period_ps
         return Wake(state.helper_ps)
 
-    def _help(self, view: View, state: _Memory) -> tuple[AcquireOrder, ...]:
+    def _help(self, view: PlanView, state: _Memory) -> tuple[AcquireOrder, ...]:
         """Let the helper thread look; return the new order of pools if anything has changed."""
         before = state.cluster, state.by_weight
         self._learn(state)
@@ -322,7 +299,7 @@ class Aats(PlacedPolicy):
             same = same and _same(before[1], state.by_weight)
         return () if same else (AcquireOrder(self._acquire(view, state)),)
 
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: _Memory, counters: Counters) -> Update | None:
         """Return the plan for the next batch."""
         if state.steals or state.graph is None:
             return None
@@ -332,10 +309,9 @@ class Aats(PlacedPolicy):
             self._divide(state, state.history.batch_time_s(), tasks[state.classes])
         return Update(plan=self.plan(view, state, view.workload.graph))
 
-    def _snatch(self, view: View, state: _Memory) -> list[Exchange]:
+    def _snatch(self, view: HookView, state: _Memory) -> list[Exchange]:
         """Return swaps with those who execute the largest tasks, as far as these are known."""
-        live, graph = view.state, state.graph
-        assert live is not None
+        live, graph = view.live, state.graph
         assert graph is not None
 
         def size(worker: int) -> float:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
-from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing
-from simsched.policy.contract.base import AcquireStep, Plan, View, param
+from simsched.policy.contract.base import AcquireStep, Plan, PlanView, param
 from simsched.policy.contract.registry import register
+from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.division import (
     CLASSES,
     COPY_IN,
@@ -27,6 +27,7 @@ from simsched.policy.parts.division import (
 )
 from simsched.policy.parts.placement import PlacedPolicy, host_nodes
 from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.division import Division
 from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph, Workload
 from simsched.workload.sparse_rows import (
     MatrixWorkload,
@@ -46,36 +47,21 @@ TRAINING = ((10, 16), (12, 4), (12, 16), (12, 32), (14, 16))
 
 @dataclass(frozen=True, eq=False)
 class PlacedTasks(Workload):
-    """A program whose tasks have their workers.
+    """A program whose tasks have their workers."""
 
-    Parameters
-    ----------
-    worker : ndarray of int32, shape (n_tasks,)
-        Worker of each task.
-    """
-
+    #: shape (n_tasks,): worker of each task
     worker: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
 
 
 @dataclass(frozen=True, eq=False)
 class Devices:
-    """How fast the two sides are, as an earlier run on the machine has measured it.
+    """How fast the two sides are, as an earlier run on the machine has measured it."""
 
-    Parameters
-    ----------
-    costs : RowCosts
-        What rows cost.
-    cpu_ops_per_s, gpu_ops_per_s : float
-        Speed of all threads of the processor together, and of the device.
-    launch_s, byte_s : float
-        Time of a launch with its two copies, and of a copied byte.
-    """
-
-    costs: RowCosts
-    cpu_ops_per_s: float
-    gpu_ops_per_s: float
-    launch_s: float
-    byte_s: float
+    costs: RowCosts  # what rows cost
+    cpu_ops_per_s: float  # speed of all threads of the processor together, and of the device
+    gpu_ops_per_s: float  # speed of all threads of the processor together, and of the device
+    launch_s: float  # time of a launch with its two copies, and of a copied byte
+    byte_s: float  # time of a launch with its two copies, and of a copied byte
 
     def cpu_s(self, nonzeros: Int64Array) -> float:
         """Return the seconds of rows on the processor."""
@@ -109,13 +95,6 @@ def features(nonzeros: Int64Array) -> list[float]:
 def fit(parts: list[Int64Array], seconds: list[float]) -> FloatArray:
     """Return the coefficients C1 to C5 of a device's performance by least squares.
 
-    Parameters
-    ----------
-    parts : list of ndarray of int64
-        Non-zeros of the rows of each training run, none empty.
-    seconds : list of float
-        Its time.
-
     Notes
     -----
     Performance is non-zeros per second.
@@ -135,17 +114,8 @@ def predicted_s(coefficients: FloatArray, nonzeros: Int64Array) -> float:
     return int(nonzeros.sum()) / performance if performance > 0.0 else math.inf
 
 
-def climb(cost: Any, start: int, count: int) -> int:
+def climb(cost: Callable[[int], float], start: int, count: int) -> int:
     """Return where hill climbing over 0 .. count - 1 ends: neither neighbour costs less.
-
-    Parameters
-    ----------
-    cost : callable
-        Cost of a position.
-    start : int
-        First position.
-    count : int
-        Number of positions.
 
     Examples
     --------
@@ -163,7 +133,7 @@ def climb(cost: Any, start: int, count: int) -> int:
 
 @register("finepar")
 @dataclass(frozen=True, kw_only=True)
-class FinePar(PlacedPolicy):
+class FinePar(PlacedPolicy[None]):
     """FinePar: short rows of a sparse matrix for the GPU, long ones for the processor.
 
     Parameters
@@ -195,7 +165,7 @@ class FinePar(PlacedPolicy):
     sample_rows: int = param(1024, low=1)
     step: int = param(1, low=1, high=len(THRESHOLDS) - 1)
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program with its rows divided; others as they are."""
         program = view.workload
         if not isinstance(program, MatrixWorkload):
@@ -204,7 +174,12 @@ class FinePar(PlacedPolicy):
         on_gpu = self.gpu_rows(view, sides, program)
         return _divided(view, sides, program, on_gpu)
 
-    def gpu_rows(self, view: View, sides: Sides, program: MatrixWorkload) -> BoolArray:
+    @staticmethod
+    def least(workload: Workload) -> Iterable[Workload]:
+        """Return a product of a sparse matrix as non-zeros that can be divided in any way."""
+        return (any_rows(workload) if isinstance(workload, MatrixWorkload) else workload,)
+
+    def gpu_rows(self, view: PlanView, sides: Sides, program: MatrixWorkload) -> BoolArray:
         """Return which rows the device gets; shape (n_rows,)."""
         nonzeros = program.rows.nonzeros
         if not sides.devices or not sides.cpu:
@@ -217,7 +192,7 @@ class FinePar(PlacedPolicy):
         short: BoolArray = nonzeros <= threshold
         return short
 
-    def threshold(self, view: View, sides: Sides, program: MatrixWorkload) -> int:
+    def threshold(self, view: PlanView, sides: Sides, program: MatrixWorkload) -> int:
         """Return T_f for a matrix."""
         devices = measured(view, sides, program.costs)
         kind = self.matrix_type(program.rows, view.rng)
@@ -260,15 +235,34 @@ class FinePar(PlacedPolicy):
         """Return which rows the device gets with each threshold."""
         return [self.short(nonzeros, threshold) for threshold in THRESHOLDS]
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return a plan in which every task has its worker."""
         program = view.workload
         if not isinstance(program, PlacedTasks):
-            return WorkSharing().plan(view, state, graph)
+            return central_queue(graph)
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             instance_of=program.worker,
         )
+
+
+def any_rows(program: MatrixWorkload) -> Workload:
+    """Return a product of a sparse matrix as non-zeros that can be divided in any way."""
+    costs, count = program.costs, int(program.rows.nonzeros.sum())
+    per_nonzero = {"cpu": costs.cpu_ops, "gpu": costs.gpu_ops}
+    kinds = program.graph.kinds
+    nothing = np.zeros((len(kinds), 1))
+    division = Division(
+        units=max(1, count),
+        part=np.zeros(1, np.int32),
+        fixed_ops=nothing,
+        unit_ops=np.array([[per_nonzero[kind]] for kind in kinds]),
+        unit_read_bytes=np.zeros(0),
+        unit_written_bytes=np.zeros(0),
+        least_units=nothing,
+    )
+    graph = build_graph(nothing, kinds=kinds)
+    return Workload(program.name, graph, program.iterations, division=division)
 
 
 @cache
@@ -287,7 +281,7 @@ def _sum(nonzeros: Int64Array) -> int:
     return int(nonzeros.sum())
 
 
-def measured(view: View, sides: Sides, costs: RowCosts) -> Devices:
+def measured(view: PlanView, sides: Sides, costs: RowCosts) -> Devices:
     """Return how fast the two sides are."""
     cpu = group_of_worker(view, sides.cpu[0])
     worker = sides.devices[0]
@@ -305,7 +299,9 @@ def host_path(machine: Machine, domain: int) -> tuple[float, float]:
     return path.latency_ps * 1e-12, 1.0 / min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
 
 
-def _divided(view: View, sides: Sides, program: MatrixWorkload, on_gpu: BoolArray) -> PlacedTasks:
+def _divided(
+    view: PlanView, sides: Sides, program: MatrixWorkload, on_gpu: BoolArray
+) -> PlacedTasks:
     """Return the program with some rows on the first device and the others on the processor."""
     costs, nonzeros = program.costs, program.rows.nonzeros
     ops, who, read, written, classes = [], [], [], [], []

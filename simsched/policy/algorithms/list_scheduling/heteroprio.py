@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simsched.policy.contract.base import View, param
+from simsched.policy.contract.base import HookView, PlanView, param
 from simsched.policy.contract.registry import register
-from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, now_ps
+from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState
 
 HOST, DEVICE = 0, 1
 TYPES = (HOST, DEVICE)
@@ -35,35 +35,20 @@ class Mean:
 
 @dataclass
 class Bucket:
-    """Ready tasks that are alike, and what is known of such tasks.
+    """Ready tasks that are alike, and what is known of such tasks."""
 
-    Attributes
-    ----------
-    tasks : list of int
-        The newest one last.
-    types : tuple of int
-        Types of processors that can execute them.
-    time_s, released : list of Mean
-        For each type the measured times, and how much normalised work for it ends of tasks release.
-    executed : list of float
-        Shares of the executions on each type, 0 before the first.
-    n_executed, n_pushed : int
-        Executions and tasks so far, at most MEMORY.
-    fastest : int
-        Type with the smallest time.
-    slow_factor : float
-        How many times longer the other type takes.
-    """
-
-    tasks: list[int] = field(default_factory=list)
-    types: tuple[int, ...] = ()
+    tasks: list[int] = field(default_factory=list)  # the newest one last
+    types: tuple[int, ...] = ()  # types of processors that can execute them
+    #: for each type the measured times, and how much normalised work for it ends of tasks release
     time_s: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
+    #: for each type the measured times, and how much normalised work for it ends of tasks release
     released: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
+    #: shares of the executions on each type, 0 before the first
     executed: list[float] = field(default_factory=lambda: [0.0, 0.0])
-    n_executed: int = 0
-    n_pushed: int = 0
-    fastest: int = HOST
-    slow_factor: float = 1.0
+    n_executed: int = 0  # executions and tasks so far, at most MEMORY
+    n_pushed: int = 0  # executions and tasks so far, at most MEMORY
+    fastest: int = HOST  # type with the smallest time
+    slow_factor: float = 1.0  # how many times longer the other type takes
 
     def expected_s(self, kind: int) -> float:
         """Return the measured time on a type of processor, or what stands for it."""
@@ -72,38 +57,21 @@ class Bucket:
 
 @dataclass
 class Buckets:
-    """All buckets, in the order in which their tasks have been seen, and what workers have taken.
+    """Buckets in the order in which their tasks have been seen, and what workers have taken."""
 
-    Attributes
-    ----------
-    of_like : dict of Like to Bucket
-        Bucket of tasks that share class and types of processors.
-    share : dict of Like to float
-        Share of each bucket in the tasks so far.
-    order : list of list of Like
-        Buckets in the order in which each type of processor visits them.
-    taken : dict of int to list of int
-        Tasks that each worker has taken out of buckets, the last one first to be executed.
-    n_workers : list of int
-        Workers of each type.
-    in_degree : list of int
-        Predecessors of each task.
-    like : list of Like
-        What each task shares with others of its bucket.
-    n_pushed : int
-        Tasks pushed so far.
-    begun_ps : dict of int to int
-        When the present task of each worker began.
-    """
-
+    #: tasks that each worker has taken out of buckets, the last one first to be executed
     taken: dict[int, list[int]]
-    n_workers: list[int]
-    in_degree: list[int]
-    like: list[Like]
+    n_workers: list[int]  # workers of each type
+    in_degree: list[int]  # predecessors of each task
+    like: list[Like]  # what each task shares with others of its bucket
+    #: bucket of tasks that share class and types of processors
     of_like: dict[Like, Bucket] = field(default_factory=dict)
+    #: share of each bucket in the tasks so far
     share: dict[Like, float] = field(default_factory=dict)
+    #: buckets in the order in which each type of processor visits them
     order: list[list[Like]] = field(default_factory=lambda: [[], []])
-    n_pushed: int = 0
+    n_pushed: int = 0  # tasks pushed so far
+    #: when the present task of each worker began
     begun_ps: dict[int, int] = field(default_factory=dict)
 
     def normalised(self, kind: int, bucket: Bucket) -> float:
@@ -206,7 +174,7 @@ class Heteroprio(QueuedRuntime):
     min_samples: int = param(16, low=0)
     max_taken: int = param(2, low=1)
 
-    def open_queues(self, view: View, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
         """Start without any knowledge."""
         n_devices = sum(state.is_device[w] for w in state.order)
         state.queues = Buckets(
@@ -216,7 +184,7 @@ class Heteroprio(QueuedRuntime):
             like=_likes(state),
         )
 
-    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
         """Put the task into its bucket and learn from it."""
         buckets: Buckets = state.queues
         bucket = self._bucket(buckets, task)
@@ -267,7 +235,7 @@ class Heteroprio(QueuedRuntime):
         for kind in TYPES:
             bucket.released[kind].add(released[kind])
 
-    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
         """Fill the worker's queue from the buckets; take from it, or from another worker's."""
         buckets: Buckets = state.queues
         kind, own = int(state.is_device[worker]), buckets.taken[worker]
@@ -305,11 +273,11 @@ class Heteroprio(QueuedRuntime):
             return True
         return len(bucket.tasks) / buckets.n_workers[bucket.fastest] >= bucket.slow_factor
 
-    def note_start(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+    def note_start(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
         """Note when the task begins."""
-        state.queues.begun_ps[worker] = now_ps(view)
+        state.queues.begun_ps[worker] = view.live.now_ps()
 
-    def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+    def note_end(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
         """Learn how long the task has taken, and where."""
         buckets: Buckets = state.queues
         bucket, kind = self._bucket(buckets, task), int(state.is_device[worker])
@@ -317,4 +285,4 @@ class Heteroprio(QueuedRuntime):
         bucket.executed[kind] += 1.0 / max(1, bucket.n_executed - 1)
         scale = sum(bucket.executed)
         bucket.executed = [share / scale for share in bucket.executed]
-        bucket.time_s[kind].add((now_ps(view) - buckets.begun_ps[worker]) * 1e-12)
+        bucket.time_s[kind].add((view.live.now_ps() - buckets.begun_ps[worker]) * 1e-12)

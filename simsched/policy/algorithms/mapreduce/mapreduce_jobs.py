@@ -7,19 +7,20 @@ from dataclasses import dataclass, field
 
 from simsched.files.errors import ConfigurationError
 from simsched.policy.contract.base import (
-    View,
+    HookView,
+    PlanView,
     param,
     seconds_to_ps,
 )
 from simsched.policy.contract.executions import Kill
 from simsched.policy.contract.registry import register
-from simsched.policy.parts.mapreduce import MapReducePolicy, Tracker
+from simsched.policy.parts.mapreduce import MapReducePolicy, T, Tracker
 from simsched.workload.mapreduce_job import MAP
 
 
 @register("hadoop_fifo")
 @dataclass(frozen=True, kw_only=True)
-class HadoopFifo(MapReducePolicy):
+class HadoopFifo(MapReducePolicy[Tracker]):
     """Jobs in the order of their arrival, without priorities or shares.
 
     Notes
@@ -35,7 +36,7 @@ class HadoopFifo(MapReducePolicy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedPolicy(MapReducePolicy):
+class SharedPolicy(MapReducePolicy[T]):
     """Base of policies that divide slots among users.
 
     Parameters
@@ -55,7 +56,7 @@ class SharedPolicy(MapReducePolicy):
                 "numbers above 0, separated by commas"
             )
 
-    def start(self, view: View) -> Tracker:
+    def start(self, view: PlanView) -> T:
         """Return the tracker, if there is a user for every share."""
         tracker = super().start(view)
         known, given = users(tracker), len(self._numbers())
@@ -73,24 +74,36 @@ class SharedPolicy(MapReducePolicy):
         except ValueError:
             return []
 
-    def share(self, state: Tracker, user: str) -> float:
+    def share(self, state: T, user: str) -> float:
         """Return the share of a user."""
         numbers = self._numbers()
         return numbers[users(state).index(user) % len(numbers)]
 
-    def need(self, state: Tracker, kind: int, user: str) -> tuple[float, ...]:
+    def need(self, state: T, kind: int, user: str) -> tuple[float, ...]:
         """Return the key of a user; the smallest is served first: slots held over the share."""
         return (held(state, kind).get(user, 0) / self.share(state, user),)
 
-    def job_order(self, state: Tracker, kind: int, jobs: list[int]) -> list[int]:
+    def job_order(self, state: T, kind: int, jobs: list[int]) -> list[int]:
         """Return the jobs of the neediest user first; of one user in the order of arrival."""
         names = state.tasks.names
         return sorted(jobs, key=lambda job: (*self.need(state, kind, names[job][0]), job))
 
 
+@dataclass(eq=False)
+class Starving(Tracker):
+    """A tracker that knows since when pools have been below their guarantee."""
+
+    since_ps: dict[tuple[int, str], int] = field(default_factory=dict)  # by kind of task and user
+
+    def start_iteration(self) -> None:
+        """Forget who starves as well: nobody waits any more."""
+        super().start_iteration()
+        self.since_ps.clear()
+
+
 @register("fair")
 @dataclass(frozen=True, kw_only=True)
-class Fair(SharedPolicy):
+class Fair(SharedPolicy[Starving]):
     """Fair scheduling: a pool for each user with guaranteed slots, the rest in fair shares.
 
     Parameters
@@ -115,20 +128,17 @@ class Fair(SharedPolicy):
     Q. Chen, M. Guo, Springer 2017, section 7.2 (the scheduler of Facebook, in words only).
     """
 
+    tracker = Starving
+
     least_slots: int = param(2, low=0)
     preempt_after_s: float = param(60.0, low=0.0, high=1e6)
 
-    def start(self, view: View) -> Tracker:
-        """Return the tracker with the times since which pools starve."""
-        tracker = super().start(view)
-        return Starving(**{name: getattr(tracker, name) for name in tracker.__dataclass_fields__})
-
-    def need(self, state: Tracker, kind: int, user: str) -> tuple[float, ...]:
+    def need(self, state: Starving, kind: int, user: str) -> tuple[float, ...]:
         """Return whether the pool has its guarantee, and the part of its share that it holds."""
         count = held(state, kind).get(user, 0)
         return float(count >= self.least_slots), count / self.share(state, user)
 
-    def job_order(self, state: Tracker, kind: int, jobs: list[int]) -> list[int]:
+    def job_order(self, state: Starving, kind: int, jobs: list[int]) -> list[int]:
         """Return the jobs of the neediest pool first, inside a pool by running tasks."""
         running = [int(state.tasks.job[a.task]) for a in state.running(kind)]
         names = state.tasks.names
@@ -136,11 +146,9 @@ class Fair(SharedPolicy):
             jobs, key=lambda job: (*self.need(state, kind, names[job][0]), running.count(job), job)
         )
 
-    def kills(self, view: View, state: Tracker) -> tuple[Kill, ...]:
+    def kills(self, view: HookView, state: Starving) -> tuple[Kill, ...]:
         """Return the tasks that give way to pools that have starved for too long."""
-        assert isinstance(state, Starving)
-        assert view.state is not None
-        now, chosen = view.state.now_ps(), []
+        now, chosen = view.live.now_ps(), []
         for kind in (0, 1):
             count = held(state, kind)
             wanted = wanted_slots(state, kind)
@@ -159,10 +167,15 @@ class Fair(SharedPolicy):
         return tuple(Kill(worker) for worker in chosen)
 
     def _victims(
-        self, view: View, state: Tracker, kind: int, user: str, count: dict[str, int], most: int
+        self,
+        view: HookView,
+        state: Starving,
+        kind: int,
+        user: str,
+        count: dict[str, int],
+        most: int,
     ) -> list[int]:
         """Return slots of other pools that a pool gets by force."""
-        assert view.state is not None
         found: list[int] = []
         for _ in range(most):
             over = [u for u in count if u != user and count[u] > self.least_slots]
@@ -170,7 +183,7 @@ class Fair(SharedPolicy):
                 a
                 for a in state.running(kind)
                 if a.worker not in found
-                and view.state.running_task(a.worker) == a.task
+                and view.live.running_task(a.worker) == a.task
                 and _user(state, a.task) in over
                 and state.copies()[a.task] == 1
             ]
@@ -189,27 +202,9 @@ class Fair(SharedPolicy):
         return found
 
 
-@dataclass(eq=False)
-class Starving(Tracker):
-    """A tracker that knows since when pools have been below their guarantee.
-
-    Parameters
-    ----------
-    since_ps : dict of (int, str) to int
-        By kind of task and user.
-    """
-
-    since_ps: dict[tuple[int, str], int] = field(default_factory=dict)
-
-    def start_iteration(self) -> None:
-        """Forget who starves as well: nobody waits any more."""
-        super().start_iteration()
-        self.since_ps.clear()
-
-
 @register("capacity")
 @dataclass(frozen=True, kw_only=True)
-class Capacity(SharedPolicy):
+class Capacity(SharedPolicy[Tracker]):
     """Capacity scheduling: a queue for each user with guaranteed slots that are lent when idle.
 
     Notes
@@ -224,9 +219,16 @@ class Capacity(SharedPolicy):
     """
 
 
+@dataclass(eq=False)
+class Accounts(Tracker):
+    """A tracker that knows what users have spent."""
+
+    spent: dict[str, float] = field(default_factory=dict)  # by user
+
+
 @register("dynamic_priority")
 @dataclass(frozen=True, kw_only=True)
-class DynamicPriority(SharedPolicy):
+class DynamicPriority(SharedPolicy[Accounts]):
     """Dynamic priority: users pay for slots; who offers more gets more, until the budget is spent.
 
     Parameters
@@ -247,45 +249,39 @@ class DynamicPriority(SharedPolicy):
     scheduling in Hadoop*, JSSPP 2010.
     """
 
+    tracker = Accounts
+
     budget: float = param(1e6, low=0.0)
 
-    def start(self, view: View) -> Tracker:
-        """Return the tracker with the users' accounts."""
-        tracker = super().start(view)
-        return Accounts(**{name: getattr(tracker, name) for name in tracker.__dataclass_fields__})
-
-    def kills(self, view: View, state: Tracker) -> tuple[Kill, ...]:
+    def kills(self, view: HookView, state: Accounts) -> tuple[Kill, ...]:
         """Charge the users for a heartbeat; nothing is killed."""
-        assert isinstance(state, Accounts)
         for kind in (0, 1):
             for user, count in held(state, kind).items():
                 cost = count * self.share(state, user) * self.heartbeat_s
                 state.spent[user] = state.spent.get(user, 0.0) + cost
         return ()
 
-    def need(self, state: Tracker, kind: int, user: str) -> tuple[float, ...]:
+    def need(self, state: Accounts, kind: int, user: str) -> tuple[float, ...]:
         """Return whether the budget is spent, and the part of the share that the user holds."""
-        assert isinstance(state, Accounts)
         is_broke = state.spent.get(user, 0.0) >= self.budget
         return float(is_broke), held(state, kind).get(user, 0) / self.share(state, user)
 
 
 @dataclass(eq=False)
-class Accounts(Tracker):
-    """A tracker that knows what users have spent.
+class Skipping(Tracker):
+    """A tracker that knows how often jobs have been passed over."""
 
-    Parameters
-    ----------
-    spent : dict of str to float
-        By user.
-    """
+    skips: dict[int, int] = field(default_factory=dict)  # by job
 
-    spent: dict[str, float] = field(default_factory=dict)
+    def start_iteration(self) -> None:
+        """Forget the counters as well: other jobs begin."""
+        super().start_iteration()
+        self.skips.clear()
 
 
 @register("delay")
 @dataclass(frozen=True, kw_only=True)
-class Delay(MapReducePolicy):
+class Delay(MapReducePolicy[Skipping]):
     """Delay scheduling: a job without local work for the asking node lets the next job go first.
 
     Parameters
@@ -308,18 +304,14 @@ class Delay(MapReducePolicy):
     technique for achieving locality and fairness in cluster scheduling*, EuroSys 2010.
     """
 
+    tracker = Skipping
+
     most_skips: int = param(8, low=0)
 
-    def start(self, view: View) -> Tracker:
-        """Return the tracker with the skip counters."""
-        tracker = super().start(view)
-        return Skipping(**{name: getattr(tracker, name) for name in tracker.__dataclass_fields__})
-
     def pick_of_job(
-        self, state: Tracker, node: int, kind: int, job: int, waiting: Collection[int]
+        self, state: Skipping, node: int, kind: int, job: int, waiting: Collection[int]
     ) -> int | None:
         """Return a local task, any task at the D-th request without one, or none."""
-        assert isinstance(state, Skipping)
         if kind != MAP:
             return next(iter(waiting))
         local = next((t for t in waiting if state.is_local(t, node)), None)
@@ -328,24 +320,6 @@ class Delay(MapReducePolicy):
             return local
         state.skips[job] = state.skips.get(job, 0) + 1
         return next(iter(waiting)) if state.skips[job] >= self.most_skips else None
-
-
-@dataclass(eq=False)
-class Skipping(Tracker):
-    """A tracker that knows how often jobs have been passed over.
-
-    Parameters
-    ----------
-    skips : dict of int to int
-        By job.
-    """
-
-    skips: dict[int, int] = field(default_factory=dict)
-
-    def start_iteration(self) -> None:
-        """Forget the counters as well: other jobs begin."""
-        super().start_iteration()
-        self.skips.clear()
 
 
 def users(state: Tracker) -> list[str]:

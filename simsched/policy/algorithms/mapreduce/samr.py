@@ -10,12 +10,13 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError
 from simsched.policy.contract.base import (
-    View,
+    HookView,
+    PlanView,
     param,
     seconds_to_ps,
 )
 from simsched.policy.contract.registry import register
-from simsched.policy.parts.mapreduce import Attempt, Tracker
+from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import (
     longest_first,
     most_stragglers,
@@ -29,7 +30,7 @@ from simsched.workload.mapreduce_job import MAP, REDUCE
 
 @register("samr")
 @dataclass(frozen=True, kw_only=True)
-class Samr(SpeculativePolicy):
+class Samr(SpeculativePolicy[History]):
     """Self-adaptive MapReduce: history-based progress, map-slow and reduce-slow nodes.
 
     Parameters
@@ -42,9 +43,6 @@ class Samr(SpeculativePolicy):
         SN_Cap: at most this part of the nodes is map slow, and as many reduce slow.
     straggler_cap : float
         Strag_Cap: at most this part of the running tasks are stragglers.
-    split_slow_nodes : bool
-        Whether slow nodes for map and for reduce tasks are told apart; otherwise nodes that are
-        slow for either get no backups.
     history : str
         File with the weights that the nodes have kept from earlier jobs of the same applications,
         as a run from Python leaves it (see the notes); none by default. A relative path counts
@@ -94,7 +92,6 @@ class Samr(SpeculativePolicy):
     node_cap: float = param(0.2, low=0.0, high=1.0)
     slow_node_share: float = param(0.3, low=0.0, high=1.0)
     straggler_cap: float = param(0.2, low=0.0, high=1.0)
-    split_slow_nodes: bool = param(True)
     history: str = param("")
 
     def __post_init__(self) -> None:
@@ -118,7 +115,7 @@ class Samr(SpeculativePolicy):
         """Return the content of the file."""
         return {"history": self.recorded.document.data} if self.recorded is not None else {}
 
-    def start(self, view: View) -> History:
+    def start(self, view: PlanView) -> History:
         """Return the tracker with the weights of earlier jobs."""
         state = super().start(view)
         if self.recorded is not None:
@@ -126,13 +123,13 @@ class Samr(SpeculativePolicy):
             state.weights.update(self.recorded.weights(known, state.n_nodes))
         return state
 
-    def reported(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+    def reported(self, view: HookView, state: History, kind: int) -> list[Attempt]:
         """Return the attempts at tasks of a kind that have run for long enough, by worker."""
         running = super().reported(view, state, kind)
         least_ps = seconds_to_ps(self.least_running_s)
         return [a for a in running if running_ps(view, a) >= least_ps]
 
-    def stragglers(self, view: View, state: Tracker) -> list[Attempt]:
+    def stragglers(self, view: HookView, state: History) -> list[Attempt]:
         """Return the stragglers of both kinds, longest remaining time first."""
         running: list[Attempt] = []
         slow: list[bool] = []
@@ -149,7 +146,7 @@ class Samr(SpeculativePolicy):
         most = most_stragglers(running_tasks(state), self.straggler_cap)
         return [running[i] for i in longest_first(remaining, np.array(slow, bool), most)]
 
-    def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
+    def back_up(self, view: HookView, state: History, node: int, kind: int) -> Attempt | None:
         """Return the straggler of a kind that ends last, of the jobs for which the node is fast."""
         backups = sum(a.is_backup for a in state.attempts.values())
         if backups >= most_stragglers(running_tasks(state), self.straggler_cap):
@@ -168,13 +165,12 @@ class Samr(SpeculativePolicy):
             None,
         )
 
-    def _is_barred(self, view: View, state: Tracker, node: int, attempt: Attempt) -> bool:
+    def _is_barred(self, view: HookView, state: History, node: int, attempt: Attempt) -> bool:
         """Return whether a node is too slow for a backup of an attempt."""
         job, kind = int(state.tasks.job[attempt.task]), int(state.tasks.kind[attempt.task])
-        kinds = (kind,) if self.split_slow_nodes else (MAP, REDUCE)
-        return any(self.is_slow(view, state, node, k, job) for k in kinds)
+        return self.is_slow(view, state, node, kind, job)
 
-    def is_slow(self, view: View, state: Tracker, node: int, kind: int, job: int) -> bool:
+    def is_slow(self, view: HookView, state: History, node: int, kind: int, job: int) -> bool:
         """Return whether a node is map slow or reduce slow in a job (equation 7.12)."""
         if (kind, job) not in state.memo:
             rates = np.full(state.n_nodes, np.nan)
@@ -188,6 +184,6 @@ class Samr(SpeculativePolicy):
         return bool(state.memo[kind, job][node])
 
 
-def running_tasks(state: Tracker) -> int:
+def running_tasks(state: History) -> int:
     """Return the number of tasks that run, those with a backup once."""
     return len({attempt.task for attempt in state.attempts.values()})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.algorithms.mapreduce.hadoop import HadoopDefault
-from simsched.policy.contract.base import View, param
+from simsched.policy.contract.base import HookView, PlanView, param
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.mapreduce import Attempt, Tracker
 from simsched.policy.parts.mapreduce_formulas import map_ratio, reduce_bins, shuffle_lag
+from simsched.policy.parts.mapreduce_sizes import scaled, smallest_reduces
 from simsched.policy.parts.mapreduce_speculation import History
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
@@ -22,28 +23,17 @@ from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 
 @dataclass(eq=False)
 class Balance(History):
-    """A tracker that watches the shuffle.
+    """A tracker that watches the shuffle."""
 
-    Parameters
-    ----------
-    lag, computed : int
-        Map tasks computed but not delivered, and computed, at the end of the last period.
-    grown, steady : int
-        Periods in a row in which the lag has grown, and has not.
-    stealing : bool
-        Whether nodes may take map tasks whose data others have.
-    map_s : dict of int to list of float
-        Times of ended map tasks by node.
-    local_run : dict of int to int
-        Local map tasks that each node has started since its last remote one.
-    """
-
+    #: map tasks computed but not delivered, and computed, at the end of the last period
     lag: int = 0
+    #: map tasks computed but not delivered, and computed, at the end of the last period
     computed: int = 0
-    grown: int = 0
-    steady: int = 0
-    stealing: bool = True
-    map_s: dict[int, list[float]] = field(default_factory=dict)
+    grown: int = 0  # periods in a row in which the lag has grown, and has not
+    steady: int = 0  # periods in a row in which the lag has grown, and has not
+    stealing: bool = True  # whether nodes may take map tasks whose data others have
+    map_s: dict[int, list[float]] = field(default_factory=dict)  # times of ended map tasks by node
+    #: local map tasks that each node has started since its last remote one
     local_run: dict[int, int] = field(default_factory=dict)
 
     def start_iteration(self) -> None:
@@ -55,7 +45,7 @@ class Balance(History):
 
 @register("tarazu")
 @dataclass(frozen=True, kw_only=True)
-class Tarazu(HadoopDefault):
+class Tarazu(HadoopDefault[Balance]):
     """Communication-aware balancing of map tasks (CALB, CAS) and predictive balancing of reduces.
 
     Parameters
@@ -104,6 +94,8 @@ class Tarazu(HadoopDefault):
     7.2.5.
     """
 
+    tracker = Balance
+
     calb: bool = param(True)
     cas: bool = param(True)
     plb: bool = param(True)
@@ -113,7 +105,7 @@ class Tarazu(HadoopDefault):
     # -------------------------------------------------------------------------------------------
     # reduce tasks by speed
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program whose reduce tasks have the sizes that PLB gives them."""
         workload = super().prepare(view)
         tasks = JobTasks(workload.graph)
@@ -130,12 +122,13 @@ class Tarazu(HadoopDefault):
                 factor[mine] = np.array(bins) / self.bin_multiplier
         return replace(workload, graph=scaled(tasks, factor))
 
-    def start(self, view: View) -> Balance:
-        """Return the tracker that watches the shuffle."""
-        tracker = super().start(view)
-        return Balance(**{name: getattr(tracker, name) for name in tracker.__dataclass_fields__})
+    @staticmethod
+    def least(workload: Workload) -> Iterator[Workload]:
+        """Yield programs whose reduce tasks have any parts of their job's data."""
+        for tracked in HadoopDefault.least(workload):
+            yield replace(tracked, graph=smallest_reduces(tracked.graph))
 
-    def pick(self, view: View, state: Tracker, node: int, kind: int) -> int | None:
+    def pick(self, view: HookView, state: Balance, node: int, kind: int) -> int | None:
         """Return a waiting task; reduce tasks go to the node whose speed has sized them."""
         if kind == REDUCE and self.plb:
             if "nodes" not in state.memo:
@@ -151,12 +144,11 @@ class Tarazu(HadoopDefault):
     # map tasks and shuffle
 
     def pick_of_job(
-        self, state: Tracker, node: int, kind: int, job: int, waiting: Collection[int]
+        self, state: Balance, node: int, kind: int, job: int, waiting: Collection[int]
     ) -> int | None:
         """Return a local map task, or a remote one when the balance allows and wants it."""
         if kind != MAP:
             return next(iter(waiting))
-        assert isinstance(state, Balance)
         local = next((t for t in waiting if state.is_local(t, node)), None)
         remote = [t for t in waiting if not state.is_local(t, node)]
         is_turn = self.cas and local is not None and self._is_turn(state, node)
@@ -167,9 +159,8 @@ class Tarazu(HadoopDefault):
             state.local_run[node] = state.local_run.get(node, 0) + 1
         return local
 
-    def may_run(self, state: Tracker, task: int, node: int) -> bool:
+    def may_run(self, state: Balance, task: int, node: int) -> bool:
         """Return whether a node may get a backup: without stealing, of local map tasks only."""
-        assert isinstance(state, Balance)
         is_map = state.tasks.kind[task] == MAP
         return not is_map or self._may_steal(state) or state.is_local(task, node)
 
@@ -198,17 +189,15 @@ class Tarazu(HadoopDefault):
 
         return max(remote, key=lambda task: (slowness(task), -task))
 
-    def learn(self, view: View, state: Tracker, attempt: Attempt) -> None:
+    def learn(self, view: HookView, state: Balance, attempt: Attempt) -> None:
         """Note how long a map task has taken on its node."""
         super().learn(view, state, attempt)
-        assert isinstance(state, Balance)
         if state.tasks.kind[attempt.task] == MAP:
             state.map_s.setdefault(attempt.node, []).append(state.ended[attempt.task])
 
-    def report(self, view: View, state: Tracker, *, in_full: bool) -> None:
+    def report(self, view: HookView, state: Balance, *, in_full: bool) -> None:
         """Look at the shuffle as well."""
         super().report(view, state, in_full=in_full)
-        assert isinstance(state, Balance)
         if not in_full:
             return
         computed, delivered = outputs(state)
@@ -254,17 +243,8 @@ def outputs(state: Tracker) -> tuple[list[int], list[int]]:
     return computed, delivered
 
 
-def node_speeds(view: View, graph: TaskGraph, reduces: NDArray[np.int64]) -> list[float]:
+def node_speeds(view: PlanView, graph: TaskGraph, reduces: NDArray[np.int64]) -> list[float]:
     """Return how fast each node is at the mean reduce task of a job, relative to the slowest node.
-
-    Parameters
-    ----------
-    view : View
-        The cluster, and what is known of durations.
-    graph : TaskGraph
-        The program.
-    reduces : ndarray of int64
-        Reduce tasks of the job.
 
     Notes
     -----
@@ -298,13 +278,12 @@ def _own_bytes(graph: TaskGraph, task: int) -> int:
     return int((graph.read_bytes[own] + written)[mine].sum())
 
 
-def has_left(view: View, state: Tracker, node: int) -> bool:
+def has_left(view: HookView, state: Tracker, node: int) -> bool:
     """Return whether all reduce slots of a node have failed: it asks for nothing any more."""
-    assert view.state is not None
-    return all(map(view.state.has_failed, state.slots[REDUCE][node]))
+    return all(map(view.live.has_failed, state.slots[REDUCE][node]))
 
 
-def reduce_nodes(view: View, tasks: JobTasks) -> dict[int, int]:
+def reduce_nodes(view: PlanView, tasks: JobTasks) -> dict[int, int]:
     """Return the node of each reduce task: in each job, nodes take turns."""
     n_nodes = len(np.unique(view.worker_domain))
     nodes: dict[int, int] = {}
@@ -312,23 +291,3 @@ def reduce_nodes(view: View, tasks: JobTasks) -> dict[int, int]:
         mine = np.flatnonzero((tasks.job == job) & (tasks.kind == REDUCE)).tolist()
         nodes |= {task: place % n_nodes for place, task in enumerate(mine)}
     return nodes
-
-
-def scaled(tasks: JobTasks, factor: NDArray[np.float64]) -> TaskGraph:
-    """Return the graph with the data and operations of each task multiplied by a factor."""
-    graph = tasks.graph
-    of_access = np.repeat(factor, np.diff(graph.access_ptr))
-    size = graph.block_bytes.copy()
-    for task in np.flatnonzero(factor != 1.0).tolist():
-        own = slice(int(graph.access_ptr[task]), int(graph.access_ptr[task + 1]))
-        written = graph.access_block[own][graph.written_bytes[own] > 0]
-        for block in np.unique(written).tolist():
-            size[block] = max(1, round(float(size[block]) * float(factor[task])))
-    return replace(
-        graph,
-        ops=graph.ops * factor,
-        join_ops=graph.join_ops * factor,
-        read_bytes=np.round(graph.read_bytes * of_access).astype(np.int64),
-        written_bytes=np.round(graph.written_bytes * of_access).astype(np.int64),
-        block_bytes=size,
-    )

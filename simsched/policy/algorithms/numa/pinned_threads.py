@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from simsched.policy.contract.base import PARENT_FIRST, AcquireStep, Plan, View, param
+from simsched.policy.contract.base import PARENT_FIRST, AcquireStep, Plan, PlanView, param
 from simsched.policy.contract.blocks import THREAD_GROUPS, system_pages
 from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.placement import PlacedPolicy
@@ -17,7 +16,7 @@ from simsched.workload.graph import TaskGraph
 
 @register("pinned_threads")
 @dataclass(frozen=True, kw_only=True)
-class PinnedThreads(PlacedPolicy):
+class PinnedThreads(PlacedPolicy[None]):
     """Fixed assignment of tasks to workers, as by a program that pins its threads.
 
     Parameters
@@ -48,7 +47,7 @@ class PinnedThreads(PlacedPolicy):
     faults_to_move: int = param(2, low=1)
     thread_group: str = param("sharing", choices=THREAD_GROUPS)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the assignment; a worker takes only its own tasks."""
         order = np.argsort(graph.task_class, kind="stable")
         counts = np.bincount(graph.task_class, minlength=len(graph.class_names))

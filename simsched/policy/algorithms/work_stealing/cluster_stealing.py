@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.errors import PolicyError
 from simsched.policy.contract.base import (
     PARENT_FIRST,
     AcquireStep,
-    EngineState,
+    HookView,
     Plan,
+    PlanView,
+    Ranked,
     Transfer,
-    View,
     param,
 )
 from simsched.policy.contract.registry import register
@@ -33,26 +33,14 @@ IN_CLUSTER = AcquireStep("worker", "same_domain", "oldest")
 
 @dataclass(eq=False)
 class Clusters:
-    """Workers by cluster, and which messages are on their way.
+    """Workers by cluster, and which messages are on their way."""
 
-    Parameters
-    ----------
-    members : list of list of int
-        Workers of each cluster, ascending.
-    cluster_of : list of int
-        Cluster of each worker.
-    arrival_ps : dict of int to list of int
-        For each sender, when its messages arrive.
-    load : dict of int to int
-        Last reported load of each worker.
-    thieves : set of int
-        Workers that have stolen what they are about to execute.
-    """
-
-    members: list[list[int]]
-    cluster_of: list[int]
+    members: list[list[int]]  # workers of each cluster, ascending
+    cluster_of: list[int]  # cluster of each worker
+    #: for each sender, when its messages arrive
     arrival_ps: dict[int, list[int]] = field(default_factory=dict)
-    load: dict[int, int] = field(default_factory=dict)
+    load: dict[int, int] = field(default_factory=dict)  # last reported load of each worker
+    #: workers that have stolen what they are about to execute
     thieves: set[int] = field(default_factory=set)
 
     def in_flight(self, sender: int, now_ps: int) -> int:
@@ -71,7 +59,7 @@ class Clusters:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClusterPolicy(PlacedPolicy):
+class ClusterPolicy(PlacedPolicy[Clusters]):
     """Base of the policies for clusters.
 
     Parameters
@@ -83,7 +71,7 @@ class ClusterPolicy(PlacedPolicy):
 
     message_factor: float = param(1.0, low=0.0, high=1e3)
 
-    def start(self, view: View) -> Clusters:
+    def start(self, view: PlanView) -> Clusters:
         """Return the clusters."""
         domains = np.unique(view.worker_domain)
         members = [np.flatnonzero(view.worker_domain == d).tolist() for d in domains]
@@ -93,12 +81,12 @@ class ClusterPolicy(PlacedPolicy):
         """Return the plan with some steps."""
         return Plan(acquire=steps, spawn_order=PARENT_FIRST, roots="first")
 
-    def _send(self, view: View, state: Clusters, sender: int, victim: int, to: int) -> Transfer:
+    def _send(self, view: HookView, state: Clusters, sender: int, victim: int, to: int) -> Transfer:
         """Return the message that lets a task of a victim go to a worker, and note it."""
         thread = view.worker_thread
         cost_ps = view.machine.steal_ps(int(thread[to]), int(thread[victim]))
         delay_ps = max(1, round(self.message_factor * cost_ps))
-        state.arrival_ps.setdefault(sender, []).append(_live(view).now_ps() + delay_ps)
+        state.arrival_ps.setdefault(sender, []).append(view.live.now_ps() + delay_ps)
         return Transfer(0, victim, 0, to, 1, delay_ps, "oldest")
 
 
@@ -121,19 +109,19 @@ class AskingPolicy(ClusterPolicy):
         """Time between two looks in seconds."""
         return self.period_s
 
-    def on_idle(self, view: View, state: Clusters, worker: int) -> Transfer | None:
+    def on_idle(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:
         """Return the request that a worker which has found nothing causes.
 
         After an answer that has brought nothing it is left to the timer: where messages take next
         to no time, workers would do nothing but ask.
         """
-        if state.is_answered(self._sender(state, worker), _live(view).now_ps()):
+        if state.is_answered(self._sender(state, worker), view.live.now_ps()):
             return None
         return self._request(view, state, worker)
 
-    def on_timer(self, view: View, state: Clusters) -> tuple[Transfer, ...]:
+    def on_timer(self, view: HookView, state: Clusters) -> tuple[Transfer, ...]:
         """Return the requests of workers that wait and have none under way."""
-        live = _live(view)
+        live = view.live
         waiting = [w for w in range(view.n_workers) if live.is_waiting(w)]
         found = [self._request(view, state, w) for w in waiting]
         return tuple(request for request in found if request is not None)
@@ -142,11 +130,11 @@ class AskingPolicy(ClusterPolicy):
         """Return who asks for a worker: the first one of its cluster."""
         return state.members[state.cluster_of[worker]][0]
 
-    def _request(self, view: View, state: Clusters, worker: int) -> Transfer | None:
+    def _request(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:
         """Return what is asked for because a worker has nothing, None for nothing."""
         raise NotImplementedError
 
-    def _ask_any(self, view: View, state: Clusters, sender: int) -> Transfer:
+    def _ask_any(self, view: HookView, state: Clusters, sender: int) -> Transfer:
         """Return the request for a task of a random worker of a random other cluster."""
         asked = state.members[state.other_cluster(state.cluster_of[sender], view.rng)]
         victim = asked[int(view.rng.integers(len(asked)))]
@@ -185,15 +173,15 @@ class RandomPushing(ClusterPolicy):
     threshold: int = param(1, low=0)
     most_in_flight: int = param(4, low=1)
 
-    def plan(self, view: View, state: Clusters, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
         """Return the plan in which workers look at their own queue only."""
         return self._plan(OWN)
 
     def on_ready(
-        self, view: View, state: Clusters, task: int, worker: int
+        self, view: HookView, state: Clusters, task: int, worker: int
     ) -> tuple[Transfer, ...] | None:
         """Return the push of a worker whose queue a new task makes too long."""
-        live, sender = _live(view), max(worker, 0)
+        live, sender = view.live, max(worker, 0)
         too_long = live.queue_length(0, sender) + 1 > self.threshold
         if view.n_workers == 1 or not too_long:
             return None
@@ -229,14 +217,14 @@ class Chs(AskingPolicy):
 
     arity: int = param(2, low=1)
 
-    def plan(self, view: View, state: Clusters, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
         """Return the plan in which idle workers follow the tree of their cluster."""
         rank = tree_ranks(state.members, view.n_workers, self.arity)
-        return self._plan(OWN, AcquireStep("worker", "same_domain", "oldest", rank=rank))
+        return self._plan(OWN, AcquireStep("worker", "same_domain", "oldest", choice=Ranked(rank)))
 
-    def _request(self, view: View, state: Clusters, worker: int) -> Transfer | None:
+    def _request(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:
         """Return the request of the root, when the whole cluster is idle."""
-        live, cluster = _live(view), state.cluster_of[worker]
+        live, cluster = view.live, state.cluster_of[worker]
         members = state.members[cluster]
         root = members[0]
         others_wait = all(live.is_waiting(w) for w in members if w != worker)
@@ -277,29 +265,29 @@ class Cls(AskingPolicy):
     threshold: int = param(1, low=0)
     most_in_flight: int = param(1, low=1)
 
-    def plan(self, view: View, state: Clusters, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
         """Return random stealing inside clusters."""
         return self._plan(OWN, IN_CLUSTER)
 
-    def on_idle(self, view: View, state: Clusters, worker: int) -> Transfer | None:
+    def on_idle(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:
         """Report that there is no load; return the coordinator's request if that is too little."""
         state.load[worker] = 0
         return super().on_idle(view, state, worker)
 
-    def on_timer(self, view: View, state: Clusters) -> tuple[Transfer, ...]:
+    def on_timer(self, view: HookView, state: Clusters) -> tuple[Transfer, ...]:
         """Report all loads; return the requests of the coordinators."""
-        live = _live(view)
+        live = view.live
         state.load = {w: live.queue_length(0, w) for w in range(view.n_workers)}
         found = [self._request(view, state, members[0]) for members in state.members]
         return tuple(request for request in found if request is not None)
 
-    def _request(self, view: View, state: Clusters, worker: int) -> Transfer | None:
+    def _request(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:
         """Return the request of a cluster's coordinator, None when it has load enough."""
         members = state.members[state.cluster_of[worker]]
         load = sum(state.load.get(w, 0) for w in members)
         if len(state.members) == 1 or load >= self.threshold * len(members):
             return None
-        if state.in_flight(members[0], _live(view).now_ps()) >= self.most_in_flight:
+        if state.in_flight(members[0], view.live.now_ps()) >= self.most_in_flight:
             return None
         return self._ask_any(view, state, members[0])
 
@@ -329,19 +317,19 @@ class Crs(AskingPolicy):
     section 4.3.4 and algorithm 4.
     """
 
-    def plan(self, view: View, state: Clusters, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
         """Return random stealing inside clusters."""
         return self._plan(OWN, IN_CLUSTER)
 
     def on_acquire(
-        self, view: View, state: Clusters, task: int, worker: int, group: int, instance: int
+        self, view: HookView, state: Clusters, task: int, worker: int, group: int, instance: int
     ) -> None:
         """Note a local steal: the own queue is empty."""
         if instance != worker:
             state.thieves.add(worker)
 
     def on_start(
-        self, view: View, state: Clusters, task: int, worker: int
+        self, view: HookView, state: Clusters, task: int, worker: int
     ) -> tuple[Transfer, ...] | None:
         """Return the request to another cluster that goes with a local steal."""
         if worker not in state.thieves:
@@ -354,9 +342,9 @@ class Crs(AskingPolicy):
         """Return who asks for a worker: itself."""
         return worker
 
-    def _request(self, view: View, state: Clusters, worker: int) -> Transfer | None:
+    def _request(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:
         """Return the request to another cluster, if none is under way."""
-        if len(state.members) == 1 or state.in_flight(worker, _live(view).now_ps()):
+        if len(state.members) == 1 or state.in_flight(worker, view.live.now_ps()):
             return None
         return self._ask_any(view, state, worker)
 
@@ -400,10 +388,3 @@ def tree_ranks(members: list[list[int]], n_workers: int, arity: int) -> Int32Arr
             for value, other in enumerate(search_order(len(cluster), arity, place)):
                 rank[worker, cluster[other]] = value
     return rank
-
-
-def _live(view: View) -> EngineState:
-    """Return the running engine."""
-    if view.state is None:
-        raise PolicyError("clusters: there is no running engine to ask")
-    return view.state

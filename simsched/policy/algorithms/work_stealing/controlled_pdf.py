@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +13,8 @@ from simsched.policy.contract.base import (
     PARENT_FIRST,
     AcquireStep,
     Plan,
+    PlanView,
     PoolGroup,
-    View,
 )
 from simsched.policy.contract.registry import register
 from simsched.policy.parts.footprint import (
@@ -34,7 +33,7 @@ PRIVATE, ABOVE, SHARED, INSIDE = 0, 1, 2, 3  #: pool groups
 
 @register("controlled_pdf")
 @dataclass(frozen=True, kw_only=True)
-class ControlledPdf(PlacedPolicy):
+class ControlledPdf(PlacedPolicy[None]):
     """One supernode of the shared cache at a time, cut into supernodes of the private caches.
 
     Notes
@@ -59,7 +58,7 @@ class ControlledPdf(PlacedPolicy):
     *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.2.
     """
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the plan for the socket of the first worker."""
         active = view.worker_domain == view.worker_domain[0]
         tree = len(graph.child) > 0 and graph is not view.workload.init

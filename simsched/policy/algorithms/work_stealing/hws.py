@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,8 +13,8 @@ from simsched.policy.contract.base import (
     PARENT_FIRST,
     AcquireStep,
     Plan,
+    PlanView,
     PoolGroup,
-    View,
     param,
 )
 from simsched.policy.contract.registry import register
@@ -47,7 +46,7 @@ def task_levels(graph: TaskGraph, root_level: int) -> Int64Array:
 
 @register("hws")
 @dataclass(frozen=True, kw_only=True)
-class Hws(PlacedPolicy):
+class Hws(PlacedPolicy[None]):
     """Hierarchical work stealing (HWS): global tasks between leaders, local tasks inside groups.
 
     Parameters
@@ -72,7 +71,7 @@ class Hws(PlacedPolicy):
     limit: int = param(0, low=0)
     root_level: int = param(1, low=0, high=1)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the plan with tasks dealt out by their level."""
         if graph is view.workload.init or len(graph.child) == 0:
             return stealing_plan()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +13,9 @@ from simsched.policy.contract.base import (
     TAKES,
     AcquireStep,
     Plan,
+    PlanView,
     PoolGroup,
-    View,
+    S,
     param,
 )
 from simsched.policy.contract.registry import preset, register
@@ -45,19 +45,8 @@ def stealing_plan(
     )
 
 
-def main_on_fastest(plan: Plan, view: View, graph: TaskGraph, group: Int32Array) -> Plan:
+def main_on_fastest(plan: Plan, view: PlanView, graph: TaskGraph, group: Int32Array) -> Plan:
     """Return a plan of random stealing whose main task starts on a core of the fastest group.
-
-    Parameters
-    ----------
-    plan : Plan
-        As :func:`stealing_plan` returns it.
-    view : View
-        Machine and workers.
-    graph : TaskGraph
-        The program.
-    group : ndarray of int32, shape (n_workers,)
-        Group of the core of each worker, 0 being the fastest.
 
     Notes
     -----
@@ -82,7 +71,7 @@ def main_on_fastest(plan: Plan, view: View, graph: TaskGraph, group: Int32Array)
 
 @register("random_stealing")
 @dataclass(frozen=True, kw_only=True)
-class RandomStealing(PlacedPolicy):
+class RandomStealing(PlacedPolicy[S]):
     """Random work stealing (RWS) with a double-ended pool for each worker.
 
     Parameters
@@ -116,22 +105,15 @@ class RandomStealing(PlacedPolicy):
     roots: str = param("round_robin", choices=("round_robin", "first"))
     main: str = param("fastest", choices=("fastest", "anywhere"))
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: S, graph: TaskGraph) -> Plan:
         """Return one and the same plan for every graph, but for its main task."""
         plan = stealing_plan(self.spawn, self.local_take, self.steal_take, self.roots)
         if self.main == "anywhere":
             return plan
         return main_on_fastest(plan, view, graph, self.seats(view, state))
 
-    def seats(self, view: View, state: Any) -> Int32Array:
+    def seats(self, view: PlanView, state: S) -> Int32Array:
         """Return the group of each worker's core by now, 0 being the fastest.
-
-        Parameters
-        ----------
-        view : View
-            What the policy knows.
-        state : object
-            The policy's own.
 
         Returns
         -------
@@ -143,7 +125,7 @@ class RandomStealing(PlacedPolicy):
 
 @register("single_thread")
 @dataclass(frozen=True, kw_only=True)
-class SingleThread(RandomStealing):
+class SingleThread(RandomStealing[None]):
     """A program on one thread: the first worker executes everything, the others nothing.
 
     Notes
@@ -156,7 +138,7 @@ class SingleThread(RandomStealing):
     H. Zhao et al., ACM TACO 15(4), article 55, 2018, figure 4c (Cilk with one thread).
     """
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return stealing with one active worker."""
         only_first = np.arange(view.n_workers) == 0
         return stealing_plan(self.spawn, self.local_take, self.steal_take, "first", only_first)

@@ -1,0 +1,112 @@
+/*
+ * Where blocks are valid: memory of the state that gather.c and copying.c work on. Invariants: copies.h.
+ */
+#include "copies/copies.h"
+
+int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
+{
+    self->free_waiter = SSK_NONE;
+    if (!problem->copies_data)
+        return SSK_OK;
+    size_t n_nodes = (size_t)problem->n_nodes, n_blocks = (size_t)problem->n_blocks, n_places = n_blocks * n_nodes;
+    self->n_nodes = problem->n_nodes;
+    self->n_blocks = problem->n_blocks;
+    self->valid = ssk_new(allocator, n_blocks, sizeof(*self->valid));
+    self->claims = ssk_new(allocator, n_places, sizeof(*self->claims));
+    self->readers = ssk_new(allocator, n_places, sizeof(*self->readers));
+    self->n_coming = ssk_new(allocator, n_places, sizeof(*self->n_coming));
+    self->last_use = ssk_new(allocator, n_places, sizeof(*self->last_use));
+    self->waiter_of = ssk_new(allocator, n_places, sizeof(*self->waiter_of));
+    self->is_wanted = ssk_new(allocator, n_places, sizeof(*self->is_wanted));
+    self->wanted_from = ssk_new(allocator, n_places, sizeof(*self->wanted_from));
+    self->wanted = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->wanted));
+    self->lane = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->lane));
+    self->n_handed = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->n_handed));
+    self->has_lane = ssk_new(allocator, n_nodes * n_nodes, sizeof(*self->has_lane));
+    self->has_target = ssk_new(allocator, n_nodes, sizeof(*self->has_target));
+    self->has_end = ssk_new(allocator, n_nodes, sizeof(*self->has_end));
+    self->saving = ssk_new(allocator, n_nodes, sizeof(*self->saving));
+    self->ended = ssk_new(allocator, n_nodes, sizeof(*self->ended));
+    self->is_fresh = ssk_new(allocator, n_places, sizeof(*self->is_fresh));
+    self->fresh_next = ssk_new(allocator, n_places, sizeof(*self->fresh_next));
+    self->fresh_head = ssk_new(allocator, n_nodes, sizeof(*self->fresh_head));
+    self->missing = ssk_new(allocator, (size_t)problem->n_workers, sizeof(*self->missing));
+    self->turn_next = ssk_new(allocator, (size_t)problem->n_workers, sizeof(*self->turn_next));
+    self->turn_head = ssk_new(allocator, n_nodes, sizeof(*self->turn_head));
+    self->turn_tail = ssk_new(allocator, n_nodes, sizeof(*self->turn_tail));
+    self->claimed_bytes = ssk_new(allocator, n_nodes, sizeof(*self->claimed_bytes));
+    if (!self->valid || !self->claims || !self->readers || !self->n_coming || !self->last_use || !self->waiter_of ||
+        !self->is_wanted || !self->wanted_from || !self->wanted || !self->lane || !self->n_handed || !self->has_lane || !self->has_target || !self->has_end || !self->saving || !self->missing ||
+        !self->ended || !self->is_fresh || !self->fresh_next || !self->fresh_head ||
+        !self->turn_next || !self->turn_head || !self->turn_tail || !self->claimed_bytes)
+        return SSK_ERR_MEMORY;
+    for (int32_t block = 0; block < problem->n_blocks; block++)
+        if (problem->home[block] >= 0)
+            self->valid[block] = UINT64_C(1) << problem->home[block];
+    for (size_t place = 0; place < n_places; place++)
+        self->waiter_of[place] = SSK_NONE;
+    for (size_t lane = 0; lane < n_nodes * n_nodes; lane++)
+        self->lane[lane].block = SSK_NONE;
+    for (int32_t node = 0; node < problem->n_nodes; node++)
+        self->saving[node] = self->turn_head[node] = self->turn_tail[node] = self->fresh_head[node] = SSK_NONE;
+    return SSK_OK;
+}
+
+void ssk_copies_free(ssk_copies_t *self, const ssk_allocator_t *allocator)
+{
+    for (int32_t lane = 0; self->wanted != NULL && lane < self->n_nodes * self->n_nodes; lane++)
+        ssk_delete(allocator, self->wanted[lane].wants);
+    for (int32_t node = 0; self->ended != NULL && node < self->n_nodes; node++)
+        ssk_delete(allocator, self->ended[node].copies);
+    void *const blocks[] = {
+        self->valid,  self->claims, self->readers, self->n_coming, self->last_use, self->waiter_of, self->is_wanted,
+        self->wanted, self->wanted_from, self->lane, self->n_handed, self->handed, self->has_lane, self->has_target, self->has_end,
+        self->saving, self->missing, self->waiters, self->ended, self->is_fresh, self->fresh_next, self->fresh_head,
+        self->turn_next, self->turn_head, self->turn_tail, self->claimed_bytes,
+    };
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
+        ssk_delete(allocator, blocks[i]);
+}
+
+/* Checks what is wanted of a lane, and counts it. */
+static bool lane_is_sound(const ssk_copies_t *self, const ssk_copy_t *preparing, int32_t lane, size_t *n_wanted)
+{
+    const ssk_wants_t *wanted = &self->wanted[lane];
+    int32_t n_handed = self->lane[lane].block != SSK_NONE;
+    for (size_t i = 0; i < wanted->n; i++) {
+        int64_t place = wanted->wants[i].place;
+        if (!self->is_wanted[place] || self->wanted_from[place] != lane / self->n_nodes)
+            return false;
+        if (i > 0 && ssk_want_precedes(&wanted->wants[i], &wanted->wants[i - 1]))
+            return false;
+    }
+    for (size_t i = 0; i < self->n_waiting; i++)
+        n_handed += self->handed[i].source * self->n_nodes + self->handed[i].target == lane;
+    for (int32_t node = 0; node < self->n_nodes; node++)
+        for (size_t i = 0; i < self->ended[node].n; i++)
+            n_handed += self->ended[node].copies[i].source * self->n_nodes + self->ended[node].copies[i].target == lane;
+    for (int32_t node = 0; node < self->n_nodes; node++)
+        n_handed += preparing[node].block != SSK_NONE && preparing[node].source != preparing[node].target &&
+                    preparing[node].source * self->n_nodes + preparing[node].target == lane;
+    *n_wanted += wanted->n;
+    return n_handed == self->n_handed[lane];
+}
+
+int ssk_copies_verify(const ssk_copies_t *self, const ssk_copy_t *preparing, const int32_t *home)
+{
+    size_t n_flags = 0, n_wanted = 0, n_places = (size_t)self->n_blocks * (size_t)self->n_nodes;
+    for (int32_t block = 0; block < self->n_blocks; block++) {
+        bool is_home = home[block] >= 0 && (self->valid[block] >> home[block] & 1) != 0;
+        if (is_home != (self->valid[block] != 0))
+            return SSK_ERR_INVARIANT;
+    }
+    for (size_t place = 0; place < n_places; place++) {
+        n_flags += self->is_wanted[place] != 0;
+        if (self->claims[place] < 0 || self->readers[place] < 0 || self->n_coming[place] < 0)
+            return SSK_ERR_INVARIANT;
+    }
+    for (int32_t lane = 0; lane < self->n_nodes * self->n_nodes; lane++)
+        if (!lane_is_sound(self, preparing, lane, &n_wanted))
+            return SSK_ERR_INVARIANT;
+    return n_flags == n_wanted && n_wanted == self->n_wanted ? SSK_OK : SSK_ERR_INVARIANT;
+}

@@ -1,0 +1,79 @@
+/*
+ * What handing copies over costs the drivers of devices; docs/semantics.md, rules CD.
+ *
+ * Invariants: a device has a copy in preparing (block is not SSK_NONE) or is looking exactly while the timer of the lane
+ * from it to itself runs; what it prepares has its room, counts as coming and, unless it goes from a node to itself, as
+ * handed over. Between two events deferred[node] is empty, and its round at its beginning, unless the driver of the node
+ * prepares something or looks. A block has a place on a device from its first copy there until it makes room for others;
+ * the places of a chunk and what is left of it never exceed the chunk.
+ */
+#ifndef SSK_DRIVERS_H
+#define SSK_DRIVERS_H
+
+#include "copies/copies.h"
+
+typedef struct {
+    int64_t place;
+    int32_t what; /* SSK_WANTED_ROOM or SSK_WANTED_COPY */
+} ssk_deferral_t;
+
+typedef struct {
+    ssk_deferral_t *items;
+    size_t n, capacity;
+} ssk_deferrals_t;
+
+/* How far a node has gone through the lanes that it serves. */
+typedef struct {
+    int32_t visit;    /* place in its order of visits */
+    int32_t n_left;   /* what it may still hand over there; SSK_NONE before it has come there */
+    int32_t n_passed; /* what has lacked room there */
+    bool has_served;  /* something has been handed over in this round */
+    bool is_full;     /* something has lacked room in this round */
+    bool is_looking;  /* the driver looks at what is wanted before it goes round */
+    bool has_looked;
+} ssk_round_t;
+
+typedef struct {
+    int32_t n_nodes;        /* 0 where data are not copied */
+    ssk_round_t *rounds;    /* per node */
+    ssk_copy_t *preparing;  /* per node; from a node to itself: room for a block */
+    uint8_t *has_place;     /* per place */
+    int64_t *left_bytes;    /* per node: of its last chunk */
+    int64_t *freed_bytes;   /* per node: of blocks that have made room */
+    int64_t allocates_until;
+    ssk_deferrals_t *deferred; /* per node: what has become urgent while its driver prepares something */
+} ssk_drivers_t;
+
+int ssk_drivers_alloc(ssk_drivers_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
+    SSK_CHECK_RESULT;
+void ssk_drivers_free(ssk_drivers_t *self, const ssk_allocator_t *allocator);
+
+/* The device whose driver hands a copy over, SSK_NONE when there is none. */
+static inline int32_t ssk_driver_of(const ssk_problem_t *problem, int32_t source, int32_t target)
+{
+    if (problem->node_is_device[target])
+        return target;
+    return problem->node_is_device[source] ? source : SSK_NONE;
+}
+
+static inline ssk_round_t ssk_new_round(void)
+{
+    return (ssk_round_t){.visit = 0, .n_left = SSK_NONE};
+}
+
+static inline bool ssk_driver_is_busy(const ssk_drivers_t *self, int32_t driver)
+{
+    return driver != SSK_NONE && self->preparing[driver].block != SSK_NONE;
+}
+
+/* Finds what preparing a copy takes, and a place for it, at a time. */
+int64_t ssk_preparation_ps(ssk_drivers_t *self, const ssk_problem_t *problem, ssk_copy_t copy, int64_t now);
+
+/* Notes that a block has made room for others. */
+void ssk_free_place(ssk_drivers_t *self, const ssk_problem_t *problem, int32_t block, int32_t node);
+
+/* Notes what has become urgent on a node whose driver is busy. */
+int ssk_defer(ssk_drivers_t *self, const ssk_allocator_t *allocator, int32_t node, ssk_deferral_t deferral)
+    SSK_CHECK_RESULT;
+
+#endif

@@ -1,0 +1,142 @@
+/*
+ * The event loop: which pending event comes next, and who handles it.
+ *
+ * Events are ordered by (time, kind, entity). Each kind has its own place: flows (0), timers of workers (1), the next
+ * arrival (2), the next landing (3), the next wake (4), the boundary (5), the policy's timer (6), the next change of
+ * conditions (7). The first of each kind is known; of those with the earliest time the first kind comes next.
+ */
+#include "run/run.h"
+
+#include "copies/copying.h"
+#include "run/decisions.h"
+#include "run/iteration.h"
+#include "run/segment.h"
+#include "run/worker.h"
+
+enum { FLOW, TIMER, ARRIVAL, LANDING, WAKE, BOUNDARY, POLICY, CHANGE }; /* from ARRIVAL on in the order of the rare times */
+
+int ssk_fail(ssk_sim_t *sim, int code)
+{
+    if (!sim->has_failed) {
+        sim->has_failed = true;
+        sim->failure.code = code;
+    }
+    return code;
+}
+
+/*
+ * Tells whether nothing but the policy's timer, changes of conditions and flights without entries is pending. A flow is,
+ * even while its rate is not known yet.
+ */
+static bool is_stalled(const ssk_sim_t *sim)
+{
+    return sim->flows.n_flows == 0 && sim->timers.n_set == 0 && sim->rare_time[SSK_RARE_ARRIVAL] == SSK_NO_TIMER &&
+           sim->rare_time[SSK_RARE_BOUNDARY] == SSK_NO_TIMER && sim->wakes.n == 0 &&
+           sim->flights.n_loaded == 0;
+}
+
+/* Tells whether the next event comes so long after the last end of a task that nobody waits for it; arrivals may. */
+static bool is_given_up(const ssk_sim_t *sim, int64_t time)
+{
+    return time >= sim->deadline_ps && sim->phase == SSK_PHASE_TASKS &&
+           sim->rare_time[SSK_RARE_ARRIVAL] == SSK_NO_TIMER;
+}
+
+/* Returns the kind of the next event; *time_ret is its time and, for a flow, *worker_ret its worker. */
+static int next_kind(ssk_sim_t *sim, int64_t *time_ret, int32_t *worker_ret)
+{
+    int64_t time = ssk_timers_first(&sim->timers);
+    int kind = TIMER;
+    if (sim->first_rare_time < time) {
+        time = sim->first_rare_time;
+        kind = ARRIVAL;
+        while (sim->rare_time[kind - ARRIVAL] != time)
+            kind++;
+    }
+    if (sim->flows.n_flows > 0 || sim->flows.n_changed > 0) {
+        int64_t flow_time = ssk_flows_next(&sim->flows, sim->now, sim->lag, time, worker_ret);
+        if (flow_time <= time) {
+            time = flow_time;
+            kind = FLOW;
+        }
+    }
+    *time_ret = time;
+    return kind;
+}
+
+static int handle_timer(ssk_sim_t *sim)
+{
+    int32_t worker = ssk_timers_fire(&sim->timers);
+    if (worker >= sim->problem.n_workers) {
+        int moves = ssk_copy_moves(sim, worker);
+        ssk_timers_settle(&sim->timers);
+        return moves;
+    }
+    sim->lag = sim->workers[worker].lag;
+    int status = ssk_worker_go(sim, worker, sim->workers[worker].then);
+    ssk_timers_settle(&sim->timers);
+    return status;
+}
+
+static int handle_flow(ssk_sim_t *sim, int32_t worker)
+{
+    sim->lag = ssk_flows_lag(&sim->flows);
+    if (worker >= sim->problem.n_workers) {
+        ssk_flows_end(&sim->flows, worker, sim->now, sim->lag);
+        return ssk_copy_arrives(sim, worker);
+    }
+    bool is_copy = sim->workers[worker].state == SSK_COPYING;
+    sim->workers[worker].lag = sim->lag;
+    ssk_flows_end(&sim->flows, worker, sim->now, sim->lag);
+    return ssk_worker_go(sim, worker, is_copy ? ssk_copy_ended(sim, worker) : ssk_flow_ended(sim, worker));
+}
+
+/* Handles the next event. */
+static int handle_next(ssk_sim_t *sim)
+{
+    int32_t worker = SSK_NONE;
+    int64_t time;
+    int kind = next_kind(sim, &time, &worker);
+    if (time >= sim->deadline_ps || kind >= POLICY || kind == LANDING) {
+        if (is_stalled(sim))
+            return ssk_fail(sim, SSK_ERR_STALLED);
+        if (time >= SSK_NEVER)
+            return ssk_fail(sim, SSK_ERR_TIME);
+        if (is_given_up(sim, time))
+            return ssk_fail(sim, SSK_ERR_PROGRESS);
+    }
+    assert(time >= sim->now);
+    sim->now = time;
+    sim->lag = 0.0;
+    sim->events_handled++;
+    switch (kind) {
+    case FLOW: return handle_flow(sim, worker);
+    case TIMER: return handle_timer(sim);
+    case ARRIVAL: return ssk_arrive(sim);
+    case LANDING: return ssk_land(sim);
+    case WAKE: return ssk_wake_policy(sim);
+    case BOUNDARY: return ssk_reach_boundary(sim);
+    default: return kind == POLICY ? ssk_fire_policy_timer(sim) : ssk_change_conditions(sim);
+    }
+}
+
+int ssk_sim_run(ssk_sim_t *sim, int64_t max_events)
+{
+    if (sim->has_failed)
+        return SSK_ERR_ARGUMENT;
+    for (int64_t i = 0; i < max_events && sim->phase != SSK_PHASE_IDLE && !sim->trace.failed; i++) {
+        int status = handle_next(sim);
+        if (status < 0)
+            return ssk_fail(sim, status);
+        if (sim->phase == SSK_PHASE_COPIES && sim->n_copying == 0)
+            sim->phase = SSK_PHASE_IDLE;
+    }
+    if (sim->trace.failed)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    return sim->phase == SSK_PHASE_IDLE ? SSK_OK : SSK_MORE;
+}
+
+int ssk_sim_flush_events(ssk_sim_t *sim)
+{
+    return ssk_trace_flush(&sim->trace);
+}

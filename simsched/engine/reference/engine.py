@@ -1,0 +1,106 @@
+"""What the parts of the reference engine share, and what they ask of it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import simpy
+
+from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.interface.problem import Problem
+from simsched.engine.reference.devices import Place
+from simsched.engine.reference.flights import Flights
+from simsched.engine.reference.pools import Pools
+from simsched.engine.reference.record import Record
+from simsched.engine.reference.segments import Memory
+from simsched.engine.reference.sharing import Sharing
+from simsched.engine.reference.tasks import Tasks
+from simsched.engine.reference.wakes import Wakes
+from simsched.workload.graph import TaskGraph
+
+
+class Engine(Protocol):
+    """The engine as its parts see it; workers are numbers, NOBODY where there is none."""
+
+    problem: Problem
+    graph: TaskGraph
+    plan: ResolvedPlan
+    env: simpy.Environment
+    record: Record
+    memory: Memory
+    sharing: Sharing
+    pools: Pools
+    tasks: Tasks
+    flights: Flights
+    wakes: Wakes
+    timers: dict[int, int]  #: worker or, from there on, lane of copies -> time in ps
+    busy_on_core: list[int]
+    lag: float  #: how long before `now` the present event has really happened, in ps
+    copying: int  #: workers that carry out migrations
+
+    @property
+    def now(self) -> int:
+        """Simulated time in ps."""
+
+    def create(self, task: int, worker: int, *, at: int) -> int:
+        """Create a task, push it if it is ready; return the pusher's clock."""
+
+    def push(self, task: int, worker: int, *, at: int, continuation: bool = False) -> int:
+        """Put a task into its pool, wake a worker; return the pusher's clock, `at` before."""
+
+    def push_back(self, task: int, worker: int) -> None:
+        """Let a worker push a task that it has lost, or nobody if it has failed."""
+
+    def enter(self, task: int, group: int, instance: int, worker: int) -> None:
+        """Put a task into a pool and wake a worker."""
+
+    def offer(self, place: Place | None) -> None:
+        """Wake a worker for the entry that comes next on a device, if it has room."""
+
+    def pass_on(self, called_to: tuple[int, int] | None) -> None:
+        """Wake another worker for the pool to which one was called that has not taken from it."""
+
+    def is_waiting(self, worker: int) -> bool:
+        """Return whether a worker is parked, active and has not failed."""
+
+    def wake(self, worker: int, party: int) -> None:
+        """Let a parked worker look for work in this instant."""
+
+    def wake_supplied(self, domain: int | None) -> None:
+        """Wake who may use a step, now that nothing is expected in a domain, if there is one."""
+
+    def let_go_on(self, worker: int) -> None:
+        """Let a worker that waits inside a task go on in this instant."""
+
+    def adapt_others(self, core: int, *beside: int) -> None:
+        """Let the workers of a core whose busy workers have changed go on, except some."""
+
+    def mark_active(self, task: int, group: int, domain: int) -> None:
+        """Keep a domain active if the task comes from a group that marks."""
+
+    def has_failed(self, worker: int) -> bool:
+        """Return whether the worker has failed for good."""
+
+    def spawn_order(self, parent: int, child: int, worker: int) -> int:
+        """Return how a worker creates a child."""
+
+    def observe_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
+        """Tell the policy that a worker has taken a task from a pool."""
+
+    def observe_start(self, task: int, worker: int) -> None:
+        """Tell the policy that a body begins to execute; carry out what it decides."""
+
+    def ask_on_idle(self, worker: int) -> tuple[int, int] | None:
+        """Return (task, cost) if the policy lets the worker snatch a running task."""
+
+    def after_end(self, task: int, worker: int) -> None:
+        """Kill other executions of a task that has ended, tell the policy, let others go on."""
+
+    def end_iteration_if_done(self, worker: int) -> None:
+        """End the iteration when its last task has ended, `worker` being the one that ended it."""
+
+    def next_move(self) -> tuple[int, int] | None:
+        """Return the next (block, node) to migrate; blocks there already or nowhere are skipped."""
+
+    def no_processor(self, task: int, worker: int) -> None:
+        """Raise the error for a task on a worker whose processor kind cannot run it."""

@@ -1,0 +1,104 @@
+"""File formats by name, suffix and content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from simsched.files.errors import SimschedError
+from simsched.names.extensions import blamed
+from simsched.names.parameters import checked
+from simsched.names.registry import Entry, Function
+
+
+@dataclass(frozen=True)
+class Format(Entry[Function]):
+    """A file format, by the function that reads or writes it.
+
+    Parameters
+    ----------
+    name : str
+        What users call it.
+    function : callable
+        Reads or writes it; its keyword-only parameters are the options of the format.
+    suffixes : tuple of str
+        Endings of file names in lower case, dots included; several formats may share one.
+    recognises : callable, optional
+        Says from what the registry's reader looks at whether it may have this format.
+    """
+
+    suffixes: tuple[str, ...] = ()
+    recognises: Callable[[Any], bool] | None = None
+
+    def has_suffix(self, path: Path) -> bool:
+        """Return whether a file is called like one of this format."""
+        return path.name.lower().endswith(self.suffixes)
+
+    def fits(self, path: Path, seen: object) -> bool:
+        """Return whether what was seen of a file may have this format.
+
+        Raises
+        ------
+        ExtensionError
+            What recognises the format has raised another exception than simsched's own.
+        """
+        if self.recognises is None:
+            return False
+        with blamed(f"{path}: importer {self.name}", self.recognises):
+            return self.recognises(seen)
+
+    def checked(self, options: Mapping[str, object]) -> dict[str, object]:
+        """Return options as the function takes them; text stands for what its annotation says.
+
+        Parameters
+        ----------
+        options : mapping of str to object
+            Values by name.
+
+        Raises
+        ------
+        ConfigurationError
+            An option that the format does not have, or a value that it does not accept.
+        """
+        return checked(f"format {self.name}", self.parameters, options, option=True)
+
+
+AnyFormat = TypeVar("AnyFormat", bound=Format[Any])
+
+
+def only_fitting(
+    path: Path,
+    seen: object,
+    candidates: Iterable[AnyFormat],
+    *,
+    accepted: Iterable[str],
+    error: type[SimschedError],
+) -> AnyFormat:
+    """Return the format that fits what was seen of a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file or directory, for messages.
+    seen : object
+        What `recognises` of the candidates takes.
+    candidates : iterable of Format
+        Those that come into question.
+    accepted : iterable of str
+        Formats that can be given explicitly, for the message.
+    error : type
+        What to raise.
+
+    Raises
+    ------
+    SimschedError
+        Of type `error`: none fits, or several do.
+    """
+    fitting = [candidate for candidate in candidates if candidate.fits(path, seen)]
+    if len(fitting) == 1:
+        return fitting[0]
+    names = ", ".join(candidate.name for candidate in fitting)
+    found = f"contents that fit {names}" if fitting else "contents of no known format"
+    raise error(f"{path}: found {found}; accepted with an explicit format: {', '.join(accepted)}")
