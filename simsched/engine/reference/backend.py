@@ -14,6 +14,7 @@ import simpy
 from numpy.typing import NDArray
 
 from simsched.engine.backend import NOBODY, Hooks, IterationCounters, ReadyAnswer
+from simsched.engine.interface.decisions import Reason, refusal
 from simsched.engine.interface.plan import BY_PRIORITY, ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.conditions import Conditions
@@ -338,9 +339,7 @@ class SimpyBackend:
         if group == NOBODY:
             return *self._planned_pool(task, pusher), decisions
         if not self.pools.exists(group, instance):
-            raise PolicyError(
-                f"on_ready: task {task}: no pool with group {group}, instance {instance}"
-            )
+            raise refusal("on_ready", Reason.POOL, task=task, group=group, instance=instance)
         return group, instance, decisions
 
     def _planned_pool(self, task: int, pusher: int) -> tuple[int, int]:

@@ -28,8 +28,6 @@ class Buffers:
     #: shape (n_blocks,): task that writes and that reads each block; -1 for blocks that are no
     #: buffers
     producer: Int32Array
-    #: shape (n_blocks,): task that writes and that reads each block; -1 for blocks that are no
-    #: buffers
     consumer: Int32Array
 
     @property

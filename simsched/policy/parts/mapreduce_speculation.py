@@ -7,11 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from simsched.policy.contract.base import (
-    HookView,
-    param,
-    seconds_to_ps,
-)
+from simsched.policy.contract.base import HookView, param, seconds_to_ps
 from simsched.policy.parts.mapreduce import PS, Attempt, MapReducePolicy, Tracker
 from simsched.policy.parts.mapreduce_formulas import (
     MAP_WEIGHTS,

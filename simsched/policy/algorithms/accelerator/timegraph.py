@@ -6,19 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.algorithms.accelerator.accelerator import exclusive_kernels
-from simsched.policy.algorithms.accelerator.accelerator_pool import (
-    PoolState,
-    Release,
-    ReorderingPolicy,
-)
-from simsched.policy.contract.base import (
-    HookView,
-    PlanView,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, PlanView, param, preset, register, seconds_to_ps
+from simsched.policy.parts.accelerator import exclusive_kernels
+from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
 from simsched.workload.graph import Workload
 
 BOOK = "Q. Chen, M. Guo, 2017, section 8.2.1"
@@ -71,7 +61,6 @@ class TimeGraphState(PoolState):
     budgets: dict[int, Budget] = field(default_factory=dict)  # budget of each application
     #: when kernels that run began, and when those wake that sleep for their budget
     began_ps: dict[int, int] = field(default_factory=dict)
-    #: when kernels that run began, and when those wake that sleep for their budget
     wakes_ps: dict[int, int] = field(default_factory=dict)
 
 
@@ -105,6 +94,8 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
     sections 8.2.1.1 and 8.2.1.2.
     """
 
+    remembers = TimeGraphState
+
     policy: str = param("prt", choices=("prt", "ht"))
     reservation: str = param("none", choices=("none", "pe", "ae"))
     capacity_s: float = param(0.01, low=1e-9, high=1e3)
@@ -119,10 +110,6 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
                 f"policy {self.name}: parameter reservation: found {self.reservation!r}, accepted "
                 "'none' with policy 'ht': reservations apply under 'prt'"
             )
-
-    def start(self, view: PlanView) -> TimeGraphState:
-        """Return the state of a run."""
-        return TimeGraphState()
 
     def prepare(self, view: PlanView) -> Workload:
         """Return the program with kernels that have the device to themselves."""
