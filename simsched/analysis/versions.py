@@ -13,11 +13,6 @@ def versions(program: Workload) -> list[Workload]:
 
     Each known policy says what it may leave out of a program
     (:meth:`simsched.policy.contract.base.Policy.least`), also of what others leave.
-
-    Parameters
-    ----------
-    program : Workload
-        What a policy is given.
     """
     ways: dict[Callable[[Workload], Iterable[Workload]], None] = dict.fromkeys(
         info.cls.least for info in list_policies()

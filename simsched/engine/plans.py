@@ -100,7 +100,6 @@ def resolve_order(plan: Plan, resolved: ResolvedPlan, problem: Problem) -> Resol
 
 
 def _order(plan: Plan, problem: Problem, active: NDArray[np.bool_]) -> ResolvedOrder:
-    """Return the acquire order of a plan."""
     names, steps = [group.name for group in plan.pool_groups], plan.acquire
     when = [sum(1 << CONDITIONS.index(c) for c in step.when) for step in steps]
     return ResolvedOrder(

@@ -86,7 +86,7 @@ def seconds_to_ps(seconds: float) -> int:
     Parameters
     ----------
     seconds : float
-        A finite time.
+        Finite.
 
     Returns
     -------

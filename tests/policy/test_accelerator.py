@@ -380,7 +380,7 @@ def test_a_decision_takes_no_longer_than_its_transfer() -> None:
         def on_finish(self, view: Any, state: Any, task: int, worker: int) -> tuple[Transfer, ...]:
             return (Transfer(3, 0, 2, 1, 1, 1000, decision_ps=2000),)
 
-    message = "found a transfer with decision_ps 2000, accepted 0 to its delay_ps, 1000"
+    message = "Transfer: decision_ps: found 2000, accepted 0 to its delay_ps, 1000"
     machine, kernel = load_machine("k40_server"), programs([{"kind": GPU, "ms": 1}])
     with pytest.raises(PolicyError, match=message):
         simulate(machine, kernel, Strange())

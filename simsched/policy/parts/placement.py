@@ -1,6 +1,6 @@
 """Data placements: which memory node each block lives on, a choice beside the scheduling.
 
-A placement is a function from a :class:`~simsched.policy.contract.base.PlanView` to a
+A placement is a function from a :class:`~simsched.policy.contract.views.PlanView` to a
 :class:`~simsched.policy.contract.base.Placement`, registered under a name with :func:`placement`.
 Policies that leave the choice to the user derive from :class:`PlacedPolicy` and have a parameter
 `placement`.
@@ -57,11 +57,23 @@ class PlacedPolicy(Policy[S]):
             raise ConfigurationError(f"policy {name}: parameter placement: {error}") from error
 
     def chosen_placement(self) -> PlacementRule:
-        """Return the chosen placement."""
+        """Return the chosen placement.
+
+        Returns
+        -------
+        callable
+            Takes a view and returns a `Placement`.
+        """
         return placement_rule(self.placement, type(self))
 
     def check_memory(self, machine: Machine) -> None:
-        """Check that a machine has the kind of memory that the placement asks for."""
+        """Check that a machine has the kind of memory that the placement asks for.
+
+        Parameters
+        ----------
+        machine : Machine
+            That the policy is to run on.
+        """
         program = Workload("one task", build_graph([0.0]))
         view = view_before(machine, program, machine.place_workers(1))
         self._placed(view)

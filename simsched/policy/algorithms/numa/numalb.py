@@ -6,8 +6,8 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from simsched.files.errors import PolicyError
 from simsched.policy import (
@@ -165,7 +165,7 @@ def balance(
     duration_s: FloatArray,
     worker_of: Int32Array,
     worker_domain: Int32Array,
-    exchanged: csr_array,
+    exchanged: scipy.sparse.csr_array,
     factor: FloatArray,
     s_per_message: float,
 ) -> Int32Array:
