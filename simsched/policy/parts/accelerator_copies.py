@@ -19,12 +19,8 @@ EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S = 12160e6, 3150e6
 def batch_copies(effective_bytes_per_s: float, copy_bytes_per_s: float) -> int:
     """Return how many batch copies may run at once in a direction; one place is for queries.
 
-    Notes
-    -----
     ``floor(BW_peak / BW_memcpy) - 1`` (equation 8.7).
 
-    Examples
-    --------
     >>> batch_copies(12160e6, 3150e6)
     2
     """

@@ -72,8 +72,6 @@ def block_pools(
 ) -> BlockPools:
     """Return how the buffers of a program are allocated and freed.
 
-    Notes
-    -----
     Buffers are freed when their consumer has ended. `immediate`: the inputs of a task are allocated
     when it is created, on its creator's node. `deferred`: just before their producer writes them,
     on its node. `dependence_aware`: when their consumer is created, on the node on which the

@@ -153,8 +153,6 @@ def ops_per_s(view: PlanView, kind: str) -> float:
 def switch_time_s(context_bytes: float, multiprocessors: int) -> float:
     """Return how long it takes when so many multiprocessors save a context each at once.
 
-    Examples
-    --------
     >>> round(switch_time_s(CONTEXT_BYTES, 8) * 1e6, 3)  # 8 * 304 KiB at 288 GB/s, in us
     8.647
     """

@@ -378,8 +378,6 @@ class MapReducePolicy(Policy[T]):
     def pick(self, view: HookView, state: T, node: int, kind: int) -> int | None:
         """Return a waiting task for a free slot: failed ones first, then by job, local ones first.
 
-        Notes
-        -----
         The order of jobs is that of :meth:`job_order`.
         """
         for task in state.failed:

@@ -61,8 +61,6 @@ def _of_least(sizes: FloatArray) -> FloatArray:
 def node_speeds(view: PlanView, graph: TaskGraph, reduces: NDArray[np.int64]) -> list[float]:
     """Return how fast each node is at the mean reduce task of a job, relative to the slowest node.
 
-    Notes
-    -----
     A node works on as many tasks as it has slots: they compute as fast as its cores with all slots
     busy, and move what they write, and read of that, at the node's share of its disk's bandwidth,
     one after the other. What they copy comes from the disks of others.

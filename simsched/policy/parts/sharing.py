@@ -27,8 +27,6 @@ def touched_bytes(graph: TaskGraph) -> scipy.sparse.csr_array:
 def sharing_graph(graph: TaskGraph, most_sharers: int = 64) -> scipy.sparse.csr_array:
     """Return how many bytes each pair of tasks shares.
 
-    Notes
-    -----
     Which bytes of a block a task touches is not recorded. Two tasks that touch a and b bytes of a
     block of s share ``a b / s`` of them: all that the smaller one touches when the other touches
     the whole block, which is the case of a halo.
@@ -71,8 +69,6 @@ def working_set_bytes(
 ) -> float:
     """Return the bytes that a group of tasks touches.
 
-    Notes
-    -----
     Per block ``min(sum over the tasks, size of the block)``.
     """
     total = np.asarray(touched[tasks].sum(axis=0)).ravel()
@@ -82,8 +78,6 @@ def working_set_bytes(
 def bisect(shared: scipy.sparse.csr_array, weight: FloatArray) -> tuple[Int64Array, Int64Array]:
     """Return two groups of vertices of about equal weight with little sharing between them.
 
-    Notes
-    -----
     Spectral bisection stands in for the multilevel partitioner METIS: vertices are put in the order
     of the Fiedler vector (NetworkX), which is the optimum of the relaxed problem, and cut where
     half of the weight is reached. Components follow each other by their first vertex. Values are
@@ -112,8 +106,6 @@ def fitting_groups(
 ) -> list[Int64Array]:
     """Return groups of tasks whose working sets fit a cache.
 
-    Notes
-    -----
     A group that does not fit is halved, a single task never.
     """
     done: list[Int64Array] = []
@@ -136,13 +128,9 @@ def fitting_groups(
 def maximum_spanning_order(shared: scipy.sparse.csr_array) -> list[int]:
     """Return the order in which Prim's algorithm reaches vertices along the largest weights.
 
-    Notes
-    -----
     It starts at vertex 0. The next vertex is the one that shares most with those already placed,
     the lowest-numbered of equal ones.
 
-    Examples
-    --------
     >>> maximum_spanning_order(scipy.sparse.csr_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]]))
     [0, 2, 1]
     """

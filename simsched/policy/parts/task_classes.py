@@ -16,8 +16,6 @@ Int32Array = NDArray[np.int32]
 class History:
     """What the tasks of each class have cost on the cores of each group.
 
-    Notes
-    -----
     On the fastest group the estimate is the mean of measured times. On group i it is the mean of
     ``t_1 * ipc / ipc_task`` (equation 5.4), because what delays a task does not change the ratio of
     instructions and cycles; t_1 and ipc are those of the moment. A task is measured by its own time
@@ -61,8 +59,6 @@ class History:
 def allocate(time_s: FloatArray, n_tasks: FloatArray, size: Int32Array) -> Int32Array:
     """Return the group of each class.
 
-    Notes
-    -----
     Classes are sorted by the time of one task on the fastest group, and cut into blocks
     (:func:`~simsched.policy.parts.core_groups.cut_points`), the heaviest one for the fastest group.
     """

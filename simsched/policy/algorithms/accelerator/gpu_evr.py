@@ -41,16 +41,12 @@ class Kernel:
 def reallocate(kernels: Sequence[Kernel], multiprocessors: int, *, spare: bool = True) -> None:
     """Hand out the multiprocessors of a device anew.
 
-    Notes
-    -----
     1. If a kernel has fewer than it needs, those of kernels of lower priority can be given to
        others, but one of each: a kernel that has begun cannot be stopped. So can free ones.
     2. In the order of priority, each kernel gets what it lacks or, if that is not there, all that
        is left.
     3. What is left then goes to kernels that can use more, in the order of priority.
 
-    Examples
-    --------
     A critical kernel that needs 6 of 15 comes to two others, of which the first ends:
 
     >>> kernels = [Kernel(1, 6, 8), Kernel(0, 1, 10, held=10), Kernel(0, 1, 5, held=5)]

@@ -25,13 +25,9 @@ def drf_partition(
 ) -> list[int]:
     """Return the thread blocks of each kernel in a multiprocessor, by dominant resource fairness.
 
-    Notes
-    -----
     One block more goes to the kernel with the smallest dominant share for which one still fits, of
     equal ones to the first.
 
-    Examples
-    --------
     >>> drf_partition([[1.0, 4.0], [3.0, 1.0]], [9.0, 18.0])
     [3, 2]
     """
@@ -59,8 +55,6 @@ def drf_partition(
 def warp_quota(compute_share: float, blocks: int, alone_blocks: int) -> float:
     """Return the part of the instruction issues that a kernel gets in an epoch.
 
-    Examples
-    --------
     >>> warp_quota(0.6, 4, 8)
     0.3
     """

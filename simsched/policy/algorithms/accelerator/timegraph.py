@@ -25,13 +25,9 @@ class Budget:
 def replenished(left_ps: int, capacity_ps: int, cost_ps: int = 0, periods: int = 1) -> int:
     """Return the budget after replenishments.
 
-    Notes
-    -----
     ``min(C, e + C)``, and ``min(x, e + C)`` for a kernel with x > C, which could never run
     otherwise. Repeated n times, that is ``min(max(C, x), e + n C)``.
 
-    Examples
-    --------
     >>> replenished(-7, 5), replenished(-7, 5, periods=2), replenished(-7, 5, periods=9)
     (-2, 3, 5)
     """
@@ -41,8 +37,6 @@ def replenished(left_ps: int, capacity_ps: int, cost_ps: int = 0, periods: int =
 def periods_until(left_ps: int, capacity_ps: int, cost_ps: int | None = None) -> int:
     """Return the replenishments until a budget lets a kernel be submitted.
 
-    Examples
-    --------
     >>> [periods_until(left_ps, 5) for left_ps in (1, 0, -4, -5)]
     [0, 1, 1, 2]
     >>> [periods_until(left_ps, 5, 12) for left_ps in (12, 7, 6, -5)]

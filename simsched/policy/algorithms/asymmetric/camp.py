@@ -20,8 +20,6 @@ FloatArray = NDArray[np.float64]
 def utility_factor(speedup: float, threads: int, fast_cores: int) -> float:
     """Return how much an application gains from fast cores (equation 5.1).
 
-    Examples
-    --------
     >>> utility_factor(2.0, 4, 4), utility_factor(2.0, 5, 4)
     (2.0, 0.5)
     """

@@ -33,8 +33,6 @@ TRAINING = ((10, 16), (12, 4), (12, 16), (12, 32), (14, 16))
 def features(nonzeros: Int64Array) -> list[float]:
     """Return AW, VW, log NW, log SW and 1 of the rows of a part (Eq. 6.3 and 6.4); base 2.
 
-    Examples
-    --------
     >>> features(np.array([2, 2, 4, 8]))
     [4.0, 6.0, 2.0, 4.0, 1.0]
     """
@@ -47,8 +45,6 @@ def features(nonzeros: Int64Array) -> list[float]:
 def fit(parts: list[Int64Array], seconds: list[float]) -> FloatArray:
     """Return the coefficients C1 to C5 of a device's performance by least squares.
 
-    Notes
-    -----
     Performance is non-zeros per second.
     """
     wanted = [int(part.sum()) / max(time, 1e-15) for part, time in zip(parts, seconds, strict=True)]
@@ -69,8 +65,6 @@ def predicted_s(coefficients: FloatArray, nonzeros: Int64Array) -> float:
 def climb(cost: Callable[[int], float], start: int, count: int) -> int:
     """Return where hill climbing over 0 .. count - 1 ends: neither neighbour costs less.
 
-    Examples
-    --------
     >>> climb([5, 4, 2, 3, 1].__getitem__, 0, 5)
     2
     """

@@ -18,8 +18,6 @@ from simsched.policy.parts.division import (
 def share_variance(new: FloatArray, old: FloatArray) -> float:
     """Return the sample variance of each side's two shares, the largest.
 
-    Examples
-    --------
     >>> share_variance(np.array([0.49, 0.51]), np.array([0.5, 0.5])) < 5.1e-5
     True
     """

@@ -98,8 +98,6 @@ class ListScheduling(PlacedPolicy[None]):
 def make_schedule(estimates: Estimates, algorithm: str, *, insertion: bool = True) -> Schedule:
     """Return a static schedule.
 
-    Notes
-    -----
     With w the mean cost of a task over all workers, c the mean time of an edge over all pairs of
     different workers, and EFT (EST) the earliest finish (start) of a ready task on a worker:
 

@@ -87,8 +87,6 @@ class HadoopDefault(SpeculativePolicy[H]):
 def speculation_order(is_local: bool, score: float, index: int) -> tuple[bool, float, int]:
     """Return the key by which Hadoop ranks stragglers, the smallest first: local ones, then scores.
 
-    Examples
-    --------
     >>> speculation_order(True, 0.4, 1) < speculation_order(False, 0.08, 2)
     True
     """

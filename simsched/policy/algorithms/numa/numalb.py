@@ -171,8 +171,6 @@ def balance(
 ) -> Int32Array:
     """Return the worker of each task after one balancing step.
 
-    Notes
-    -----
     All workers of a socket have the same communication term, so that only the least loaded one of
     each socket is compared.
     """
@@ -199,8 +197,6 @@ def balance(
 def contiguous_parts(n_tasks: int, n_workers: int) -> Int32Array:
     """Return the worker of each task when all get parts of about the same number of tasks.
 
-    Examples
-    --------
     >>> contiguous_parts(5, 2)
     array([0, 0, 0, 1, 1], dtype=int32)
     """

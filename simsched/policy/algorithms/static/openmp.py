@@ -25,8 +25,6 @@ from simsched.workload.graph import TaskGraph, Workload
 def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
     """Return where the chunks of a dynamic schedule begin.
 
-    Examples
-    --------
     >>> dynamic_chunks(7, 3).tolist()
     [0, 3, 6]
     """
@@ -36,13 +34,9 @@ def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
 def guided_chunks(n_items: int, n_workers: int, chunk: int) -> NDArray[np.int64]:
     """Return where the chunks of a guided schedule begin.
 
-    Notes
-    -----
     A chunk has ``max(ceil(r / n_workers), chunk)`` items, r being those that nobody has taken yet.
     So chunks do not depend on who takes them.
 
-    Examples
-    --------
     >>> guided_chunks(20, 4, 1).tolist()
     [0, 5, 9, 12, 14, 16, 17, 18, 19]
     """

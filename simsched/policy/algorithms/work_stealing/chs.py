@@ -59,8 +59,6 @@ class Chs(AskingPolicy):
 def preorder_of_tree(n: int, arity: int, root: int = 0) -> list[int]:
     """Return the nodes of a subtree of the complete tree over 0 to n - 1, parents first.
 
-    Examples
-    --------
     >>> preorder_of_tree(7, 2)
     [0, 1, 3, 4, 2, 5, 6]
     """
@@ -73,8 +71,6 @@ def search_order(n: int, arity: int, node: int) -> list[int]:
 
     Its own subtree, its parent, the parent's other subtrees, the grandparent, and so on.
 
-    Examples
-    --------
     >>> search_order(7, 2, 1)
     [3, 4, 0, 2, 5, 6]
     """

@@ -168,12 +168,8 @@ class Tatl(PlacedPolicy[TatlState]):
 def queue_thresholds(capacity: int, pushing: float, popping: float) -> tuple[int, int]:
     """Return the lengths at which a queue becomes a thief and a victim.
 
-    Notes
-    -----
     ``s = mu T_pop`` and ``S = C - lambda T_push + mu T_pop``, rounded up, ``1 <= s < S <= C``.
 
-    Examples
-    --------
     >>> queue_thresholds(64, 0.5, 0.1)
     (1, 64)
     >>> queue_thresholds(8, 3.0, 2.0)
