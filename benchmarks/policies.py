@@ -9,12 +9,13 @@ import numpy as np
 
 from simsched.policy.contract.base import (
     AcquireStep,
+    HookView,
     Placement,
     Plan,
+    PlanView,
     Policy,
     Pool,
     PoolGroup,
-    View,
     param,
 )
 from simsched.workload.bench import CONTROLLERS
@@ -39,12 +40,12 @@ class CentralQueue(Policy):
     home: int = param(-1, low=-1)
     spawn: int = param(1, low=0, high=1)
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: Any) -> Placement:
         """Return all blocks on one node."""
         home = np.full(view.workload.graph.n_blocks, self.home, np.int32)
         return Placement(home, view.machine.touch_order)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         """Return a plan in which every task enters the queue of the machine."""
         return Plan(
             acquire=_SHARED,
@@ -61,12 +62,12 @@ class FirstTasksFixed(Policy):
     The benchmark's worker i uses controller i mod 8; here workers are numbered domain by domain.
     """
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: Any) -> Placement:
         """Return the homes that were drawn with the flows."""
         home = np.asarray(view.workload.parameters["home"], np.int32)
         return Placement(home, view.machine.touch_order)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         """Return a plan with the first tasks in the pools of their workers."""
         n, workers = graph.n_tasks, view.n_workers
         instance = np.full(n, -1, np.int32)
@@ -89,15 +90,15 @@ class HookCalls:
 class HookedQueue(CentralQueue):
     """A central queue in which Python decides on every task and observes every end."""
 
-    def start(self, view: View) -> HookCalls:
+    def start(self, view: PlanView) -> HookCalls:
         """Return counters of calls."""
         return HookCalls()
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
+    def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> Pool | None:
         """Return the machine's queue."""
         state.ready += 1
         return Pool(1, 0)
 
-    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
+    def on_finish(self, view: HookView, state: Any, task: int, worker: int) -> None:
         """Count the end."""
         state.finish += 1

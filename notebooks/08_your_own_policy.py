@@ -28,6 +28,7 @@ from simsched.policy import (
     PlacedPolicy,
     Plan,
     PoolGroup,
+    Uniform,
     Update,
     param,
 )
@@ -118,7 +119,7 @@ class Homing(NearFirst):
                 AcquireStep("home", "own", "oldest"),
                 AcquireStep("worker", "same_domain", self.take),
                 AcquireStep("worker", "other_domains", self.take),
-                AcquireStep("home", "other_domains", "newest", least=self.patience),
+                AcquireStep("home", "other_domains", "newest", choice=Uniform(least=self.patience)),
             ),
             group_of=leaf.astype(np.int8),
             instance_of=np.where(leaf, homes(view.machine, graph, counters), -1).astype(np.int32),

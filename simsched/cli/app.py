@@ -180,7 +180,6 @@ def _is_option(word: str) -> bool:
 
 
 def _version(wanted: bool) -> None:
-    """Print the version and end."""
     if wanted:
         sys.stdout.write(f"simsched {simsched.__version__}\n")
         raise typer.Exit

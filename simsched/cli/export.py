@@ -118,7 +118,6 @@ def _options(assignments: list[str]) -> dict[str, object]:
 def _export_run(
     source: Path, target: Path, to: str | None, options: dict[str, object]
 ) -> list[str]:
-    """Export a run; return what to warn of."""
     from simsched.trace.exporters import export_recording, exporters, open_recording
     from simsched.trace.importers import import_recording
 
@@ -132,7 +131,6 @@ def _export_run(
 
 
 def _export_graph(source: str, target: Path, to: str | None) -> None:
-    """Export a task graph."""
     from simsched.workload.importers import write_dot, write_graphml
 
     writers = {"graphml": write_graphml, "dot": write_dot}

@@ -80,7 +80,6 @@ def _suffix(output: Path | None, accepted: tuple[str, ...]) -> None:
 def _import_trace(
     path: Path, format_name: str | None, output: Path | None, options: dict[str, object]
 ) -> Imported:
-    """Import a trace; return what is in it."""
     from simsched.trace.importers import import_recording, recognise, trace_importers
     from simsched.trace.recording import write_recording
 
@@ -151,7 +150,6 @@ def _summary(found: dict[str, Any]) -> list[str]:
 
 
 def _import_sampling(path: Path, output: Path | None, options: dict[str, object]) -> Imported:
-    """Import a sampling; return what is in it."""
     from simsched.files.atomic import write_atomically
     from simsched.machine.importers import machine_yaml, read_sampling
     from simsched.names.parameters import Parameter, checked, parameters_of
@@ -191,5 +189,4 @@ def _import_sampling(path: Path, output: Path | None, options: dict[str, object]
 
 
 def _write(path: Path, text: str) -> None:
-    """Write text."""
     path.write_text(text, encoding="utf-8")

@@ -87,10 +87,7 @@ def print_json(document: Any) -> None:
 
 
 def check_output(path: Path | None, suffix: str) -> None:
-    """Refuse a file that ``--output`` names before anything is computed for it.
-
-    Its name has to end in `suffix`, which has the dot.
-    """
+    """Refuse a file of ``--output`` without `suffix`, or that cannot be written, in advance."""
     from simsched.files.atomic import check_writable
 
     if path is None:

@@ -79,7 +79,6 @@ def _different(names: list[str]) -> list[str]:
 
 
 def _print_csv(found: duckdb.DuckDBPyConnection, names: list[str]) -> None:
-    """Print rows as they come."""
     writer = csv.writer(sys.stdout, lineterminator="\n")
     rows = found.fetchmany(BATCH)  # before anything is printed: a file may be damaged
     writer.writerow(names)

@@ -110,7 +110,6 @@ def _report(rows: list[Row], output: Path | None, *, as_json: bool) -> None:
 
 
 def _check_names(what: str, chosen: list[str] | None, known: set[str]) -> None:
-    """Refuse names that no row has."""
     for name in chosen or []:
         if name not in known:
             raise ConfigurationError(f"--{what}: {unknown_name(what, name, known)}")
@@ -126,7 +125,6 @@ def _parameters(assignments: list[str]) -> dict[str, object]:
 
 
 def _write(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write rows as comma-separated values."""
     from simsched.files.atomic import write_atomically
 
     def write(temporary: Path) -> None:

@@ -64,10 +64,7 @@ class ExperimentOptions:
 
 
 def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Make the fields of a command's first argument, a dataclass, options of the command.
-
-    They come first, as the command line wants them.
-    """
+    """Make the fields of a command's first argument, a dataclass, options of the command."""
     first, *own = inspect.signature(command, eval_str=True).parameters.values()
     shared = inspect.signature(first.annotation, eval_str=True).parameters
 
@@ -81,10 +78,7 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run_file(asked: ExperimentOptions, **how: Any) -> Result:
-    """Run an experiment with what the command line changes, showing progress.
-
-    `how` are further fields of :class:`simsched.experiment.options.RunOptions`.
-    """
+    """Run an experiment with what the command line changes, and further run options."""
     from simsched import api
     from simsched.experiment.options import RunOptions
     from simsched.experiment.overrides import Change, Origin, assignments

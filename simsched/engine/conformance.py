@@ -144,7 +144,6 @@ def _trace_difference(reference: Run, native: Run) -> str:
 
 
 def _event_text(run: Run, at: int) -> str:
-    """Return one event in words."""
     assert run.trace is not None
     values = {name: int(column[at]) for name, column in run.trace.events.items()}
     kind = EventKind(values.pop("kind")).name

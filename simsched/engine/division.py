@@ -18,10 +18,7 @@ Int64Array = NDArray[np.int64]
 
 @dataclass(eq=False)
 class Account:
-    """Which part has had how many units in every iteration, and how long it took.
-
-    The work is done `invocations` times.
-    """
+    """Which part has had how many units in every iteration, and how long it took."""
 
     graph: TaskGraph
     division: Division

@@ -49,10 +49,7 @@ class _Table:
 
 
 def make_paths(machine: Machine, n_smt: int) -> Paths:
-    """Return all paths of a machine: accesses (misses), memory-side hits, writes, copies.
-
-    `n_smt` is the largest number of workers on one core.
-    """
+    """Return the paths for accesses (misses), memory-side hits, writes and copies."""
     table = _Table()
     with_cache = [i for i, node in enumerate(machine.nodes) if node.memory_side_cache is not None]
     cache_resource = {node: len(machine.nodes) + i for i, node in enumerate(with_cache)}

@@ -14,7 +14,7 @@ from simsched.engine.victims import Homes, list_victims
 from simsched.files.errors import PolicyError
 from simsched.files.units import seconds_to_ps
 from simsched.policy.contract.blocks import THREAD_GROUPS
-from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Plan
+from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Choice, Plan
 from simsched.policy.contract.plan_checks import validate_acquire, validate_plan
 from simsched.workload.graph import TaskGraph
 
@@ -100,7 +100,6 @@ def resolve_order(plan: Plan, resolved: ResolvedPlan, problem: Problem) -> Resol
 
 
 def _order(plan: Plan, problem: Problem, active: NDArray[np.bool_]) -> ResolvedOrder:
-    """Return the acquire order of a plan."""
     names, steps = [group.name for group in plan.pool_groups], plan.acquire
     when = [sum(1 << CONDITIONS.index(c) for c in step.when) for step in steps]
     return ResolvedOrder(
@@ -108,10 +107,10 @@ def _order(plan: Plan, problem: Problem, active: NDArray[np.bool_]) -> ResolvedO
         step_where=np.array([WHERES.index(step.where) for step in steps], np.int32),
         step_take=np.array([TAKES.index(step.take) for step in steps], np.int32),
         step_when=np.array(when, np.int32),
-        step_least=np.array([step.least for step in steps], np.int32),
-        step_attempts=np.array([step.attempts for step in steps], np.int32),
-        step_rank=tuple(_int32(step.rank) for step in steps),
-        step_weight=tuple(_int32(step.weight) for step in steps),
+        step_least=np.array([step.choice.least for step in steps], np.int32),
+        step_attempts=np.array([step.choice.attempts for step in steps], np.int32),
+        step_rank=tuple(_table(step.choice, "rank") for step in steps),
+        step_weight=tuple(_table(step.choice, "weight") for step in steps),
         victims=list_victims(plan, _homes(problem), active),
     )
 
@@ -152,6 +151,7 @@ def _instance_of(plan: Plan, graph: TaskGraph) -> Int32Array:
     return instance
 
 
-def _int32(array: Int32Array | None) -> Int32Array | None:
-    """Return a contiguous array of int32."""
+def _table(choice: Choice, name: str) -> Int32Array | None:
+    """Return the ranks or weights of a choice that has them."""
+    array = getattr(choice, name, None)
     return None if array is None else np.ascontiguousarray(array, np.int32)

@@ -97,7 +97,6 @@ def make_problem(
 
 
 def _nodes(machine: Machine) -> dict[str, Any]:
-    """Return the fields about memory nodes."""
     nodes = machine.nodes
     kinds = list(dict.fromkeys(node.kind for node in nodes))
     return {

@@ -93,5 +93,4 @@ def worker_speeds(
 
 
 def _groups(machine: Machine, cores: NDArray[np.int32]) -> list[CoreGroup]:
-    """Return the group of each core."""
     return [machine.core_groups[machine.core_group[core]] for core in cores]

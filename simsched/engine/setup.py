@@ -16,7 +16,7 @@ from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.timings import timed
 from simsched.files.errors import ModelError, PolicyError
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Placement, Policy, View, view_before
+from simsched.policy.contract.base import Placement, PlanView, Policy, view_before
 from simsched.policy.contract.blocks import check_pools
 from simsched.workload.graph import Workload
 
@@ -30,7 +30,7 @@ class Setup:
     #: The program as the policy was given it, with the machine's timings.
     program: Workload
     #: What the policy sees; its workload is the program as the policy's runtime runs it.
-    view: View
+    view: PlanView
     #: What the policy remembers.
     state: Any
     problem: Problem
@@ -96,7 +96,7 @@ def rehearse(
     resolve_plan(policy.plan(setup.view, setup.state, first), first, setup.problem)
 
 
-def _placed(policy: Policy, view: View, state: Any) -> Placement:
+def _placed(policy: Policy, view: PlanView, state: Any) -> Placement:
     """Return where the policy puts the data; what the machine lacks is said in its name."""
     try:
         return policy.place(view, state)

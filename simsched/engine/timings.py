@@ -58,7 +58,6 @@ def _timed_graph(machine: Machine, workload: str, graph: TaskGraph) -> TaskGraph
 
 
 def _mean_s(known: Sizes | None, size: int, where: str) -> float:
-    """Return the mean duration for a size."""
     assert known is not None
     if size not in known:
         listed = ", ".join(map(str, sorted(known)))

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.interface.plan import RANKED, UNIFORM, WEIGHTED, VictimLists
-from simsched.policy.contract.base import AcquireStep, Plan
+from simsched.policy.contract.base import Choice, Plan, Ranked, Uniform, Weighted
 
 IntArray = NDArray[np.integer[Any]]
 Int32Array = NDArray[np.int32]
+
+CODES: dict[type[Choice], int] = {Uniform: UNIFORM, Ranked: RANKED, Weighted: WEIGHTED}
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +35,11 @@ def list_victims(plan: Plan, homes: Homes, active: NDArray[np.bool_]) -> VictimL
     lengths = [np.zeros(0, np.int64)]
     instances, values = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
     for step in plan.acquire:
-        is_plain = step.rank is None and step.weight is None
-        choice.append(UNIFORM if is_plain else WEIGHTED if step.rank is None else RANKED)
-        lists.append(-1 if is_plain else len(lengths) - 1)
-        if not is_plain:
-            length, instance, value = _list(step, scopes[step.group], homes, active)
+        way = step.choice
+        choice.append(CODES[type(way)])
+        lists.append(len(lengths) - 1 if isinstance(way, Ranked | Weighted) else -1)
+        if isinstance(way, Ranked | Weighted):
+            length, instance, value = _list(way, step.where, scopes[step.group], homes, active)
             lengths.append(length)
             instances.append(instance)
             values.append(value)
@@ -51,23 +53,23 @@ def list_victims(plan: Plan, homes: Homes, active: NDArray[np.bool_]) -> VictimL
 
 
 def _list(
-    step: AcquireStep, scope: str, homes: Homes, active: NDArray[np.bool_]
+    choice: Ranked | Weighted, where: str, scope: str, homes: Homes, active: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], Int32Array, Int32Array]:
     """Return number of candidates per worker, candidates, values of one step."""
     domain = homes.domain[scope]
-    given = step.weight if step.rank is None else step.rank
-    assert given is not None
+    is_ranked = isinstance(choice, Ranked)
+    given = choice.rank if isinstance(choice, Ranked) else choice.weight
     workers = np.arange(len(given))
-    is_candidate = given > 0 if step.rank is None else given >= 0
+    is_candidate = given >= 0 if is_ranked else given > 0
     has_own = homes.own[scope] >= 0
     is_candidate[workers[has_own], homes.own[scope][has_own]] = False
     is_near = homes.worker_domain[:, None] == domain[None, :]
-    if step.where != "anywhere":
-        is_candidate &= is_near if step.where == "same_domain" else ~is_near
+    if where != "anywhere":
+        is_candidate &= is_near if where == "same_domain" else ~is_near
     if scope == "worker":
         is_candidate &= active.astype(bool)
     order = np.broadcast_to(np.lexsort((np.arange(len(domain)), domain)), given.shape)
-    if step.rank is not None:
+    if is_ranked:
         ranks = np.take_along_axis(given, order, axis=1)
         order = np.take_along_axis(order, np.argsort(ranks, axis=1, kind="stable"), axis=1)
     kept = np.take_along_axis(is_candidate, order, axis=1)

@@ -43,16 +43,9 @@ class Difference:
     @property
     def seconds(self) -> dict[str, float]:
         """What each part contributes to `second.makespan_s` - `first.makespan_s`."""
-        names = [
-            *self.first.seconds,
-            *(n for n in self.second.seconds if n not in self.first.seconds),
-        ]
-        return {
-            name: self.cleared(
-                self.second.seconds.get(name, 0.0) - self.first.seconds.get(name, 0.0)
-            )
-            for name in names
-        }
+        before, after = self.first.seconds, self.second.seconds
+        names = dict.fromkeys([*before, *after])
+        return {name: self.cleared(after.get(name, 0.0) - before.get(name, 0.0)) for name in names}
 
     @property
     def change_s(self) -> float:
@@ -164,13 +157,8 @@ def _pairs(selector: str) -> list[tuple[str, str]]:
 
 def _keys(cells: Sequence[Cell]) -> list[str]:
     """Return the keys that tell runs apart."""
-    return [
-        "machine",
-        "workload",
-        "policy",
-        *dict.fromkeys(k for c in cells for k in c.sweep),
-        "seed",
-    ]
+    swept = dict.fromkeys(key for cell in cells for key in cell.sweep)
+    return ["machine", "workload", "policy", *swept, "seed"]
 
 
 def _text(cell: Cell, key: str) -> str | None:

@@ -121,8 +121,7 @@ def _placement(cell: Cell) -> Path | None:
 def _generator(cell: Cell) -> Path | None:
     """Return the Python file of a cell's workload."""
     source = cell.workload_source
-    in_code = isinstance(source, WorkloadSource) and source.path is None
-    return source.file if in_code and isinstance(source, WorkloadSource) else None
+    return source.file if isinstance(source, WorkloadSource) and source.path is None else None
 
 
 def packed(cell: Cell, modules: dict[str, Path], events: bool) -> tuple[Parcel, Files]:

@@ -82,6 +82,16 @@ def seconds_to_ps(seconds: float) -> int:
     """Return the whole picoseconds nearest to a time, of two equally near ones the later.
 
     Exact: the number is taken as what it is in binary, and nothing is rounded before the end.
+
+    Parameters
+    ----------
+    seconds : float
+        Finite.
+
+    Returns
+    -------
+    int
+        Picoseconds.
     """
     whole, parts = float(seconds).as_integer_ratio()
     return (2 * PS_PER_S * whole + parts) // (2 * parts)

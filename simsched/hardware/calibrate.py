@@ -52,10 +52,7 @@ USUAL_L1_BYTES = 32 * 1024
 def calibrate_machine(
     cores: Sequence[int] | None = None, *, quick: bool = False, progress: Progress | None = None
 ) -> Calibration:
-    """Measure this host.
-
-    Without `cores`, all hardware threads are measured that this process may use.
-    """
+    """Measure this host, by default on all hardware threads that this process may use."""
     compiled_runtime()  # or say why there is none
     allowed = allowed_cores()
     chosen = sorted(allowed if cores is None else set(cores))

@@ -40,10 +40,7 @@ ASSUMED_COSTS = {
 def machine_document(
     found: Calibration, kernels: Sequence[Kernel] = (), runs: Sequence[Measurement] = ()
 ) -> dict[str, Any]:
-    """Return the content of a machine file.
-
-    Values are texts with their units.
-    """
+    """Return the content of a machine file, whose values are texts with their units."""
     document: dict[str, Any] = {
         "description": _description(found),
         "sources": {
@@ -135,7 +132,6 @@ def _kind(host: Host, n_threads: int) -> str:
 
 
 def _cores(found: Calibration) -> dict[str, Any]:
-    """Return the kinds of cores."""
     clock = found.host.clock_hz
     remark = "only a unit: kernels are times"
     kinds = {}
@@ -180,8 +176,6 @@ def _sockets(host: Host) -> list[dict[str, Any]]:
 
 
 def _caches(found: Calibration) -> dict[str, Any]:
-    """Return the levels of caches."""
-
     def sourced(value: Any, how: str) -> Pair:
         probed = how if how.startswith("assumed") else f"probe: {how}"
         return [value, "system" if how == STATED else probed]
@@ -289,7 +283,6 @@ def _links(found: Calibration) -> dict[str, Any]:
 
 
 def _hops(host: Host) -> Pair | None:
-    """Return the hops between domains."""
     if len(host.domains) < 2:
         return None
     return [host.hops(), "system: classes of the distances that the firmware states"]
@@ -347,7 +340,6 @@ def _share_text(bytes_per_s: float) -> str:
 
 
 def _costs(found: Calibration) -> dict[str, Any]:
-    """Return the costs of the task runtime."""
     costs: dict[str, Any] = {
         name: _probe(time_text(cost.value), cost) for name, cost in found.costs.items()
     }

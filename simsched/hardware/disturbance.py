@@ -58,10 +58,7 @@ def _load(loads: Mapping[str, Load], threads: int) -> list[str]:
 
 
 def _cpu_shares(runs: Sequence[Measurement], cores: int) -> list[str]:
-    """Return how many runs had to share their cores.
-
-    Workers that outnumber the cores share them among themselves.
-    """
+    """Return how many runs had to share their cores; workers beyond them share among themselves."""
     shares = [(run.cpu_share / min(1.0, cores / run.workers), run) for run in runs]
     low = [(share, run) for share, run in shares if share < MIN_CPU_SHARE]
     if not low:

@@ -59,10 +59,7 @@ class CalibrationRun:
 
 
 def calibration_runs(measured: MeasurementSet) -> list[CalibrationRun]:
-    """Return the medians of the cells of a set.
-
-    Runs with several workers, or without a graph, are refused.
-    """
+    """Return the medians of the cells of a set; each has a graph and one worker."""
     found = []
     for runs in measured.cells().values():
         recordings = [measured.recording(run) for run in runs]
@@ -123,7 +120,6 @@ def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[
 def _exposures(
     groups: Mapping[tuple[str, int], list[CalibrationRun]], machine: Machine
 ) -> dict[str, float]:
-    """Return the exposure of each class."""
     hidden: dict[str, list[float]] = {}
     shown: dict[str, list[float]] = {}
     for (program, _), group in sorted(groups.items()):
@@ -277,10 +273,7 @@ def _ops(graph: TaskGraph) -> NDArray[np.float64]:
 
 
 def _ops_of_classes(workload: Workload) -> NDArray[np.float64]:
-    """Return the operations of each class in the part of the run that :func:`class_seconds` takes.
-
-    Shape (n_classes,).
-    """
+    """Return the operations of each class in the part of the run of :func:`class_seconds`."""
     ops = _ops(workload.graph)
     total = ops * workload.iterations
     if workload.init is not None:

@@ -48,10 +48,7 @@ Progress = Callable[[], None]
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user has interrupted a measurement.
-
-    The set has `kept` of the `total` runs that the matrix asks for.
-    """
+    """The user has interrupted a measurement; `kept` of `total` runs are in the set."""
 
     def __init__(self, kept: int, total: int, directory: Path) -> None:
         where = f" in {directory}" if kept else ""
@@ -71,10 +68,7 @@ class Cell:
 
 
 def cells_of(matrix: Matrix, default_workers: int) -> list[Cell]:
-    """Return the cells of a matrix: those of a program stand together.
-
-    `default_workers` holds where the matrix names none.
-    """
+    """Return the cells of a matrix: those of a program stand together."""
     return [
         Cell(
             label, entry.name, entry.parameters, policy, mode_of(policy_from_spec(policy)), workers

@@ -56,10 +56,7 @@ _PLACEMENTS = {"first_touch": "first_touch", "interleave": "interleave", "even":
 
 
 def mode_of(policy: Policy) -> Mode:
-    """Return the mode in which the runtime schedules as a simulated policy does.
-
-    A policy that does what the runtime cannot do is refused.
-    """
+    """Return the mode in which the runtime schedules as a simulated policy does, if it can."""
     if isinstance(policy, RandomStealing):
         _require(policy, "steal_take", "oldest")
         _require(policy, "roots", "round_robin")

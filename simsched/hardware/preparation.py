@@ -16,10 +16,7 @@ from simsched.workload.graph import TaskGraph
 def prepare(
     program: Program, classes: dict[str, tuple[str, ...]]
 ) -> tuple[PreparedGraph | None, PreparedGraph]:
-    """Check a program and return its initialisation and its graph for the runtime.
-
-    `classes` are those of each program that was compiled in.
-    """
+    """Check a program and return its initialisation and its graph for the runtime."""
     workload = program.workload
     workload.validate()
     if program.name not in classes:

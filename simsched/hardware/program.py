@@ -59,10 +59,7 @@ _programs: Registry[ProgramBuilder] = Registry("program", "simsched.hardware.pro
 
 
 def program(name: str, *, small: Mapping[str, Any]) -> Callable[[Callable[..., Program]], Any]:
-    """Register a function that builds a program.
-
-    `small` has arguments for a run of some milliseconds.
-    """
+    """Register a function that builds a program; `small` are arguments for some milliseconds."""
 
     def register(build: Callable[..., Program]) -> Callable[..., Program]:
         _programs.add(ProgramBuilder(name, build, small))

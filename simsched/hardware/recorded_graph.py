@@ -151,7 +151,6 @@ def _at_speed_of(graph: TaskGraph, machine: Machine) -> TaskGraph:
 
 
 def _without_accesses(graph: TaskGraph) -> TaskGraph:
-    """Return a graph that moves no data."""
     nothing = np.zeros(0, np.int64)
     return replace(
         graph,

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from rich import box
 from rich.table import Table
 from rich.text import Text
-from scipy.stats import kendalltau
 
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, GraphError
@@ -103,7 +102,6 @@ class Replay:
         return table
 
     def _lines(self) -> list[tuple[str, str, str, str]]:
-        """Return the rows of the table."""
         measured, simulated = self.measured_busy_s, self.simulated_busy_s
         makespans = self.measured_makespan_s, self.simulated_makespan_s
         lines = [_compared("makespan [s]", *makespans)]
@@ -247,7 +245,6 @@ def _simulated(
     seed: int,
     backend: str,
 ) -> tuple[Run, Timeline]:
-    """Return one run with its timeline."""
     try:
         run = simulate(
             machine,
@@ -278,7 +275,6 @@ def _compare(
     used: tuple[str, ...],
     own: bool,
 ) -> Replay:
-    """Return measured and simulated figures."""
     placed = measured.placed
     n_tasks = len(placed)
     makespans = [_makespan_s(timeline, placed) for _, timeline in found]
@@ -322,7 +318,6 @@ def _makespan_s(timeline: Timeline, placed: NDArray[np.bool_]) -> float:
 
 
 def _seconds(times_ps: NDArray[np.int64]) -> FloatArray:
-    """Return times in seconds."""
     return np.asarray(times_ps, dtype=np.float64) * PS
 
 
@@ -350,6 +345,8 @@ def _rank_correlation(first: NDArray[np.int64], second: NDArray[np.int64]) -> fl
     """Return Kendall's tau of two orders; 1 where one of them has no order."""
     if len(np.unique(first)) < 2 or len(np.unique(second)) < 2:
         return 1.0
+    from scipy.stats import kendalltau  # takes longer to load than all of the rest
+
     return float(kendalltau(first, second).statistic)
 
 

@@ -111,7 +111,6 @@ def compiled_runtime() -> Any:
 
 
 def _pinned(workers: int | None, cores: Sequence[int] | None) -> list[int]:
-    """Return the core of each worker."""
     allowed = allowed_cores()
     chosen = allowed if cores is None else list(cores)
     wrong = sorted(set(chosen) - set(allowed))

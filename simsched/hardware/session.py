@@ -224,10 +224,7 @@ def check_machine_file(path: Path, where: str) -> None:
 
 
 def kernels_on(found: Calibration, runs: Sequence[CalibrationRun]) -> list[Kernel]:
-    """Return the compute times of programs on a calibrated host.
-
-    No runs give no kernels.
-    """
+    """Return the compute times of programs on a calibrated host."""
     if not runs:
         return []
     with tempfile.TemporaryDirectory() as folder:

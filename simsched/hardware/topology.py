@@ -161,7 +161,6 @@ def _site(folder: Path, thread: int, node: int) -> Site:
 
 
 def _node_distances(folder: Path) -> dict[tuple[int, int], int]:
-    """Return the distances between all nodes."""
     nodes = sorted(_number(node, "node") for node in _numbered(folder, "node"))
     return {
         (a, b): int(distance)

@@ -190,10 +190,7 @@ def rank_correlation(cases: Sequence[Case]) -> float | None:
 
 
 def validate_measurements(measured: MeasurementSet, machine: Machine) -> Validation:
-    """Simulate every measured run and compare.
-
-    Runs that the machine was calibrated on are refused.
-    """
+    """Simulate every measured run and compare; refuse those that the machine was calibrated on."""
     if not measured.runs:
         raise ConfigurationError(f"{measured.directory}: found no runs, accepted: at least one")
     calibrated_on = machine.sources.get("sources.kernels", "")
@@ -215,7 +212,6 @@ def refuse_shared_runs(runs: Sequence[Measurement], machine: str, calibrated_on:
 
 
 def _compare(measured: MeasurementSet, runs: list[Measurement], machine: Machine) -> Case:
-    """Return the case of one cell."""
     first = runs[0]
     if first.workers > machine.n_threads:
         raise ConfigurationError(

@@ -218,15 +218,15 @@ def _draw_domain(
             )
             if core == users[0]:
                 bottom = y - CORE_HEIGHT - (order + 1) * STRIP_HEIGHT
-                _draw_strip(axes, level, x + 0.03, bottom, len(users) * cell - 0.06)
+                width = len(users) * cell - 0.06
+                _box(axes, x + 0.03, bottom, width, STRIP_HEIGHT, _cache_colour(level))
     y = top - TITLE - block.rows * pitch
     for level in bars:
         y -= BAR_HEIGHT
         cache = machine.caches[level]
-        _box(axes, left + GAP, y, block.width - 2 * GAP, BAR_HEIGHT, _cache_colour(level), zorder=4)
+        _box(axes, left + GAP, y, block.width - 2 * GAP, BAR_HEIGHT, _cache_colour(level))
         label = f"{cache.name}  {_sizes(machine, cache, domain)}"
-        middle = (left + block.width / 2, y + BAR_HEIGHT / 2)
-        axes.text(*middle, label, ha="center", va="center", size=6.5, zorder=5)
+        _label(axes, left + block.width / 2, y + BAR_HEIGHT / 2, label)
         y -= 0.04
     nodes = _nodes_of(machine, domain)
     for position, node in enumerate(nodes):
@@ -239,27 +239,14 @@ def _draw_core(axes: Axes, machine: Machine, core: int, x: float, y: float, cell
     group = int(machine.core_group[core])
     ways = len(machine.core_groups[group].smt_throughput)
     colour = CORE_COLOURS[group % len(CORE_COLOURS)]
-    _box(axes, x + 0.03, y - CORE_HEIGHT, cell - 0.06, CORE_HEIGHT, colour, zorder=4)
-    axes.text(
-        x + cell / 2,
-        y - 0.14,
-        str(core),
-        ha="center",
-        va="center",
-        size=6.5,
-        color="white",
-        zorder=5,
-    )
+    _box(axes, x + 0.03, y - CORE_HEIGHT, cell - 0.06, CORE_HEIGHT, colour)
+    _label(axes, x + cell / 2, y - 0.14, str(core), colour="white")
     for way in range(ways if ways > 1 else 0):
         centre = x + cell / 2 + (way - (ways - 1) / 2) * 0.07
         dot = Rectangle(
             (centre - 0.02, y - CORE_HEIGHT + 0.04), 0.04, 0.05, color="white", zorder=5
         )
         axes.add_patch(dot)
-
-
-def _draw_strip(axes: Axes, level: int, x: float, y: float, width: float) -> None:
-    _box(axes, x, y, width, STRIP_HEIGHT, _cache_colour(level), zorder=4)
 
 
 def _draw_node(
@@ -270,29 +257,17 @@ def _draw_node(
     latency = machine.paths[home][machine.nodes.index(node)].latency_ps
     cache = node.memory_side_cache
     if cache is not None:
-        _box(
-            axes,
-            x,
-            y - NODE_HEIGHT + 0.04,
-            width,
-            NODE_HEIGHT - 0.04,
-            MEMORY_COLOURS["HBM"],
-            zorder=4,
-        )
+        _box(axes, x, y - NODE_HEIGHT + 0.04, width, NODE_HEIGHT - 0.04, MEMORY_COLOURS["HBM"])
         lines = f"cache {format_size(cache.capacity_bytes)}\n"
         lines += f"{format_bandwidth(cache.bandwidth_bytes_per_s)}\n"
         lines += f"hit {format_time(cache.hit_latency_ps)}"
-        axes.text(
-            x + width / 2, y - NODE_HEIGHT / 2, lines, ha="center", va="center", size=6.5, zorder=5
-        )
+        _label(axes, x + width / 2, y - NODE_HEIGHT / 2, lines)
         y -= NODE_HEIGHT
-    _box(axes, x, y - NODE_HEIGHT, width, NODE_HEIGHT, MEMORY_COLOURS[node.kind], zorder=4)
+    _box(axes, x, y - NODE_HEIGHT, width, NODE_HEIGHT, MEMORY_COLOURS[node.kind])
     lines = f"{node.name}  {format_size(node.capacity_bytes)}\n"
     lines += f"{format_bandwidth(node.bandwidth_bytes_per_s)}\n"
     lines += format_time(latency) if cache is None else f"miss {format_time(cache.miss_latency_ps)}"
-    axes.text(
-        x + width / 2, y - NODE_HEIGHT / 2, lines, ha="center", va="center", size=6.5, zorder=5
-    )
+    _label(axes, x + width / 2, y - NODE_HEIGHT / 2, lines)
 
 
 def _box(
@@ -303,7 +278,7 @@ def _box(
     height: float,
     colour: str,
     *,
-    zorder: int,
+    zorder: int = 4,
     rounded: bool = False,
 ) -> None:
     if rounded:
@@ -313,6 +288,12 @@ def _box(
         patch = Rectangle((x, y), width, height)
     patch.set(facecolor=colour, edgecolor="#444444", linewidth=0.7, zorder=zorder)
     axes.add_patch(patch)
+
+
+def _label(
+    axes: Axes, x: float, y: float, text: str, *, size: float = 6.5, colour: str = "black"
+) -> None:
+    axes.text(x, y, text, ha="center", va="center", size=size, color=colour, zorder=5)
 
 
 def _cache_colour(level: int) -> str:
@@ -425,5 +406,5 @@ def _draw_network(axes: Axes, machine: Machine, x: float, y: float, radius: floa
         axes.add_patch(hub)
     for domain, (x0, y0) in place.items():
         axes.add_patch(Circle((x0, y0), 0.19, facecolor="white", edgecolor="#444444", zorder=4))
-        axes.text(x0, y0, str(domain), ha="center", va="center", size=8, zorder=5)
+        _label(axes, x0, y0, str(domain), size=8)
     axes.text(x, y + radius + 0.42, "links between domains", ha="center", size=8, weight="bold")

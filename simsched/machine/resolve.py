@@ -10,7 +10,6 @@ from typing import Any
 import networkx as nx
 import numpy as np
 
-from simsched.files.errors import unknown_name
 from simsched.files.limits import DOMAINS, WORKERS
 from simsched.files.yaml_reader import FieldError, key_path
 from simsched.machine import schema
@@ -352,17 +351,11 @@ def _check_rules(
     names = {node.kind for node in nodes} | {node.name for node in nodes} | set(entries)
     for key, rule in file.paths.items():
         for position, name in enumerate(rule.to or []):
-            if name not in names:
-                raise FieldError(
-                    ("paths", key, "to", position), unknown_name("memory", name, names)
-                )
+            schema.check_known(("paths", key, "to", position), "memory", name, names)
         check_domains(rule.domains or [], len(hops), ("paths", key, "domains"))
         for position, name in enumerate(rule.links.value if rule.links else []):
-            if name not in wires.listed:
-                what = "link crossed_by listed"
-                raise FieldError(
-                    ("paths", key, "links", 0, position), unknown_name(what, name, wires.listed)
-                )
+            loc = ("paths", key, "links", 0, position)
+            schema.check_known(loc, "link crossed_by listed", name, wires.listed)
         if not any(
             _selects(rule, domain, entry, node, hops, layout.domain_socket)
             for domain in range(len(hops))

@@ -7,7 +7,7 @@ alone. See ``docs/adding-a-machine.md``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -366,29 +366,17 @@ class MachineFile(Section):
     @model_validator(mode="after")
     def _check_names(self) -> Self:
         for loc, item in sourced_values(self):
-            key = source_key(item.source)
-            if key not in self.sources:
-                raise FieldError((*loc, 1), unknown_name("source", key, self.sources))
+            check_known((*loc, 1), "source", source_key(item.source), self.sources)
         for position, block in enumerate(self.sockets):
             for name in block.cores:
-                if name not in self.cores:
-                    raise FieldError(
-                        ("sockets", position, "cores", name),
-                        unknown_name("core kind", name, self.cores),
-                    )
+                check_known(("sockets", position, "cores", name), "core kind", name, self.cores)
         self._check_caches()
         processors = sorted({core.processor for core in self.cores.values()})
         for kernel, times in self.kernels.items():
             for name in times:
-                if name not in processors:
-                    raise FieldError(
-                        ("kernels", kernel, name), unknown_name("processor", name, processors)
-                    )
+                check_known(("kernels", kernel, name), "processor", name, processors)
         for kernel in self.exposures:
-            if kernel not in self.kernels:
-                raise FieldError(
-                    ("exposures", kernel), unknown_name("kernel", kernel, self.kernels)
-                )
+            check_known(("exposures", kernel), "kernel", kernel, self.kernels)
         self._check_timings(processors)
         return self
 
@@ -402,9 +390,7 @@ class MachineFile(Section):
             )
         for position, (name, cache) in enumerate(self.caches.items()):
             for kind in cache.cores:
-                if kind not in self.cores:
-                    message = unknown_name("core kind", kind, self.cores)
-                    raise FieldError(("caches", name, "cores", kind), message)
+                check_known(("caches", name, "cores", kind), "core kind", kind, self.cores)
             if cache.cores.keys() == self.cores.keys():
                 message = (
                     "found all kinds of core, accepted: all but one, which the level describes"
@@ -420,10 +406,15 @@ class MachineFile(Section):
             for size, times in sizes.items():
                 for name, time in times.items():
                     loc = ("timings", codelet, f"{size} B", name)
-                    if name not in processors:
-                        raise FieldError(loc, unknown_name("processor", name, processors))
+                    check_known(loc, "processor", name, processors)
                     if not time.value[0] > 0.0:
                         raise FieldError((*loc, 0), "found a mean of zero, accepted: more")
+
+
+def check_known(loc: KeyPath, what: str, name: str, known: Collection[str]) -> None:
+    """Refuse a name that nothing in the file has."""
+    if name not in known:
+        raise FieldError(loc, unknown_name(what, name, known))
 
 
 def source_key(text: str) -> str:

@@ -329,5 +329,4 @@ def _diagnoses(failing: Sequence[Verdict]) -> list[str]:
 
 
 def _md_row(*cells: str) -> list[str]:
-    """Return a row of a Markdown table."""
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"]

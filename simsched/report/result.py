@@ -114,9 +114,7 @@ class Result(ResultData):
 
         Parameters
         ----------
-        which : str
-            See :meth:`simulate`.
-        iterations : int or tuple of int, optional
+        which, iterations : str and int or tuple of int, optional
             See :meth:`simulate`.
 
         Returns
@@ -136,9 +134,7 @@ class Result(ResultData):
 
         Parameters
         ----------
-        which : str
-            See :meth:`simulate`.
-        iterations : int or tuple of int, optional
+        which, iterations : str and int or tuple of int, optional
             See :meth:`simulate`.
 
         Returns
@@ -240,7 +236,6 @@ class Result(ResultData):
 
 
 def _counted(result: Result) -> str:
-    """Return how much a result holds."""
     parts = []
     for one, many in (("machine", "machines"), ("workload", "workloads"), ("policy", "policies")):
         count = len({getattr(cell, one) for cell in result.cells})

@@ -144,7 +144,6 @@ def _yaml(result: ResultData) -> str:
 
 
 def _pictures(result: ResultData) -> Iterator[Picture]:
-    """Return the pictures of a result."""
     name = result.experiment.name
     if len(result.lines) <= MAX_BARS:
         yield _picture(f"Makespans of {name}", lambda: plot_comparison(result.lines))

@@ -48,7 +48,6 @@ def validation_table(validation: Validation) -> Table:
 
 
 def _cells(case: Case) -> tuple[str, ...]:
-    """Return the texts of a row."""
     worst = max((abs(error) for error in case.class_error.values()), default=0.0)
     return (
         case.label,

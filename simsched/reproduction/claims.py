@@ -182,7 +182,6 @@ def _directories(studies: Mapping[str, Examined], output: Path | None) -> dict[s
 
 
 def _is_needed(points: Set[Point], name: str, cell: Cell) -> bool:
-    """Return whether claims need a cell."""
     sweep = sweep_key(cell.sweep)
     return Point(name, cell.machine, cell.workload, cell.policy, sweep) in points
 

@@ -163,7 +163,6 @@ def _order(
 
 
 def _number(quantity: Quantity, rows: Rows) -> float:
-    """Return the value of a term."""
     if quantity.over in ALONG_ONLY:
         series = quantity.series[0]
         return reduce_along(str(quantity.over), series.x, _values(series, rows))
@@ -172,7 +171,6 @@ def _number(quantity: Quantity, rows: Rows) -> float:
 
 
 def _compare(claim: Claim, left: float, operator: str, right: float) -> bool:
-    """Return whether two numbers are in a relation."""
     if operator == "~=":
         tolerance = claim.tolerance or Tolerance(relative=ALIKE_TOLERANCE)
         return abs(left - right) <= tolerance.of(max(abs(left), abs(right)))
@@ -185,7 +183,6 @@ def _compare(claim: Claim, left: float, operator: str, right: float) -> bool:
 
 
 def _values(series: Series, rows: Rows) -> list[float]:
-    """Return the numbers of a series."""
     return [item.value if isinstance(item, Constant) else read(item, rows) for item in series.items]
 
 
@@ -211,7 +208,6 @@ def read(reading: Reading, rows: Rows) -> float:
 
 
 def _by_seed(rows: Mapping[int, Row], measure: Measure) -> dict[int, float]:
-    """Return a measure of runs by their seeds."""
     return {seed: _measured(row, measure) for seed, row in rows.items()}
 
 

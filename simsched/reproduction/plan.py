@@ -74,7 +74,6 @@ class Planner:
             self.document.fail((*loc, "probe"), str(error))
 
     def _order(self, claim: Claim, loc: KeyPath) -> list[OrderCase]:
-        """Return the cases of an ordering."""
         names = claim.names()
         cases: list[OrderCase] = []
         for base in [spec_of(item) for item in claim.cases or []] or [{}]:

@@ -15,9 +15,9 @@ from simsched.policy.contract.base import (
     Counters,
     Placement,
     Plan,
+    PlanView,
     Policy,
     Update,
-    View,
     view_before,
 )
 from simsched.policy.contract.blocks import check_pools
@@ -120,7 +120,7 @@ def rehearse(
 
 
 def _rehearse_division(
-    policy: Policy, view: View, state: Any, placement: Placement, seed: int
+    policy: Policy, view: PlanView, state: Any, placement: Placement, seed: int
 ) -> Rehearsal:
     """Return the decisions of a policy that divides the work of a program."""
     program, division = view.workload, view.workload.division
@@ -199,7 +199,7 @@ def _counters(
     number: int,
     graph: TaskGraph,
     plan: Plan,
-    view: View,
+    view: PlanView,
     home: np.ndarray[tuple[int, ...], np.dtype[np.int32]],
     dice: np.random.Generator,
 ) -> Counters:

@@ -55,21 +55,6 @@ def event_file(
 
     It yields what :func:`simsched.engine.run.simulate` takes as `events`; a row group has
     `capacity` events. `about` returns more metadata for the tasks and workers of the run.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from simsched.machine.synthetic import make_machine
-    >>> from simsched.workload.registry import make_small_workload
-    >>> from simsched.policy import make_policy
-    >>> from simsched.engine.run import simulate
-    >>> folder = TemporaryDirectory()
-    >>> path = Path(folder.name) / "events.parquet"
-    >>> with event_file(path) as events:
-    ...     run = simulate(
-    ...         make_machine(), make_small_workload("heat"), make_policy("cilk_a"), events=events
-    ...     )
-    >>> len(read_events(path)) == run.summary.n_events
-    True
-    >>> folder.cleanup()
     """
     with atomically(path) as temporary:
         with naming(path):

@@ -80,7 +80,6 @@ def bench_flows(n_tasks: int, *, remote: bool) -> BenchFlows:
 
 
 def _advance(state: _States) -> _States:
-    """Return the states that follow."""
     state = state ^ (state << np.uint64(13))
     state = state ^ (state >> np.uint64(7))
     return state ^ (state << np.uint64(17))

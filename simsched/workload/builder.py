@@ -294,10 +294,7 @@ def build_graph(
 
 
 def last_writes(accessed: Accesses) -> BoolArray:
-    """Return which accesses are the last ones, in the order of tasks, that write to their block.
-
-    There is one true entry for each block that is written.
-    """
+    """Return which accesses are the last ones, in the order of tasks, that write to their block."""
     writes = np.flatnonzero(accessed.written_bytes > 0)[::-1]
     _, place = np.unique(accessed.block[writes], return_index=True)
     is_last = np.zeros(len(accessed.block), dtype=np.bool_)
@@ -356,10 +353,7 @@ def check_size(workload: str, *, tasks: int = 0, edges: float = 0, data_bytes: f
 
 
 def check_arrival(workload: str, key: str, value: float, last_s: float) -> None:
-    """Refuse a parameter with which tasks arrive after the end of simulated time.
-
-    Refused is what is later than `LAST_ARRIVAL_S`, or not a number.
-    """
+    """Refuse a parameter with which tasks arrive after `LAST_ARRIVAL_S`, or that is no number."""
     if not last_s <= LAST_ARRIVAL_S:
         raise ConfigurationError(
             f"workload {workload}: {key}: found {value!r}, with which arrivals go on for "

@@ -45,10 +45,7 @@ class CallTree:
         return len(self._kind)
 
     def call(self, caller: int | None, kind: int, ops: float = 0.0, join_ops: float = 0.0) -> int:
-        """Add a call and return the number of its task.
-
-        Without a caller it has no parent; `kind` is an index into `class_names`.
-        """
+        """Add a call of the kind `class_names[kind]`, by nobody or a caller; return its task."""
         task = len(self._kind)
         self._kind.append(kind)
         self._ops.append(ops)
@@ -60,10 +57,7 @@ class CallTree:
         return task
 
     def sync(self, task: int) -> None:
-        """Let the children that a task spawns from now on wait for those it has spawned.
-
-        Without effect when it has spawned nothing since its last sync.
-        """
+        """Let the children that a task spawns from now on wait for those it has spawned."""
         since = self._since.pop(task, None)
         if since is not None:
             self._before[task] = since

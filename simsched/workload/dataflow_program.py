@@ -59,10 +59,7 @@ class DataflowProgram:
         self.root = int(self.tasks("root", 1)[0])
 
     def tasks(self, name: str, count: int, ops: ArrayLike = 0.0) -> Int64Array:
-        """Return the numbers of new tasks of a class.
-
-        `ops` are those of each, or one number for all.
-        """
+        """Return the numbers of new tasks of a class; `ops` may be one number for all."""
         if name not in self._classes:
             self._classes.append(name)
         self._ops.append(np.broadcast_to(np.asarray(ops, np.float64), (count,)))
@@ -107,10 +104,7 @@ class DataflowProgram:
     def use(
         self, task: Int64Array, blocks: Int64Array, *, read: bool = False, written: bool = False
     ) -> None:
-        """Let each task read or write a part of a global array, or update it in place.
-
-        Pure writes come after the task's buffers.
-        """
+        """Let each task use a part of a global array; pure writes come after the task's buffers."""
         sizes = np.concatenate(self._block_bytes)[blocks]
         none = np.zeros_like(sizes)
         phase = _GLOBAL_FIRST if read else _GLOBAL_LAST
@@ -159,7 +153,6 @@ class DataflowProgram:
         )
 
     def _blocks(self, sizes: Int64Array) -> Int64Array:
-        """Return the numbers of new blocks."""
         self._block_bytes.append(sizes)
         self._n_blocks += len(sizes)
         return np.arange(self._n_blocks - len(sizes), self._n_blocks, dtype=np.int64)

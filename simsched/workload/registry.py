@@ -148,18 +148,7 @@ def list_workloads() -> list[WorkloadGenerator]:
 
 
 def find_workload(name: str) -> WorkloadGenerator:
-    """Return the generator of that name.
-
-    Parameters
-    ----------
-    name : str
-        As registered, or a file ``path.py`` or ``path.py:NAME``.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown, the message lists the accepted names and the nearest; or the file is wrong.
-    """
+    """Return the generator of a registered name, or of a file ``path.py`` or ``path.py:NAME``."""
     if not is_file_spec(name):
         return generators.find(name)
     accepted = 'a function below @simsched.workload.registry.generator("NAME")'
@@ -254,20 +243,7 @@ def make_small_workload(name: str) -> Workload:
 def resolve_parameters(
     chosen: WorkloadGenerator, params: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return all parameters of a generator: the given ones checked, the others by default.
-
-    Parameters
-    ----------
-    chosen : WorkloadGenerator
-        Whose parameters.
-    params : mapping of str to object
-        Those that differ from their defaults.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown parameter, or a value that is not accepted.
-    """
+    """Return all parameters of a generator: the given ones checked, the others by default."""
     return checked(f"workload {chosen.name}", chosen.parameters, params)
 
 

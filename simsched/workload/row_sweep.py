@@ -80,10 +80,7 @@ class RowSweep:
         return self.columns * self.element_bytes * self.copies
 
     def graph(self, tree: SpawnTree, bounds: Int64Array) -> TaskGraph:
-        """Return the task graph of one sweep.
-
-        Block b holds the rows ``bounds[b]`` to ``bounds[b + 1] - 1``.
-        """
+        """Return the task graph of one sweep; block b begins at row ``bounds[b]``."""
         inner = np.where(tree.is_leaf, 0.0, self.inner_ops)
         work = (tree.last - tree.first) * (self.columns * self.ops_per_element * self.passes)
         return build_graph(
@@ -169,10 +166,7 @@ def divide_rows(
 
 
 def cutoff_above(workload: str, division: Division, key: str, most: int) -> int:
-    """Return the cut-off of pieces with at most so many items.
-
-    Messages call the parameter `key`.
-    """
+    """Return the cut-off of pieces with at most so many items; `key` names it in messages."""
     if most < division.lowest_cutoff - 1:
         raise ConfigurationError(
             f"workload {workload}: {key}: found {most}, "

@@ -85,10 +85,7 @@ class SpawnTree:
 
 
 def grow(n_items: int, split: Split) -> SpawnTree:
-    """Return the spawn tree that `split` makes of items 0 to `n_items` - 1.
-
-    `split` is called once per level with all its pieces.
-    """
+    """Return the spawn tree of some items; `split` is called with all pieces of a level."""
     levels = [Pieces(np.zeros(1, np.int64), np.full(1, n_items, np.int64), np.zeros(1, np.int8))]
     degrees: list[Int64Array] = []
     n_tasks = 1

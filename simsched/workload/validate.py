@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from simsched.files.errors import GraphError
 from simsched.workload.arrays import GraphArrays, Int64Array
@@ -33,7 +32,6 @@ def validate_graph(graph: GraphArrays) -> None:
 
 
 def _check_shapes(graph: GraphArrays) -> None:
-    """Check dimensions, lengths, types and names."""
     if graph.ops.ndim != 2 or graph.ops.shape[1] == 0:
         raise GraphError("no tasks: a graph has at least one")
     tasks, by_kind = (graph.n_tasks,), (len(graph.kinds), graph.n_tasks)
@@ -84,7 +82,6 @@ def _check_shapes(graph: GraphArrays) -> None:
 
 
 def _check_costs(graph: GraphArrays) -> None:
-    """Check costs, classes and arrival times."""
     for name, costs in (("ops", graph.ops), ("join_ops", graph.join_ops)):
         for kind, row in zip(graph.kinds, costs, strict=True):
             task = _first(~(row >= 0))
@@ -233,12 +230,16 @@ def _check_order(graph: GraphArrays) -> None:
 def _check_acyclic(graph: GraphArrays) -> None:
     """Check that there is no cycle among starts and ends."""
     constraints = _constraints(graph, _sources(graph.succ_ptr), _sources(graph.child_ptr))
-    count, component = connected_components(constraints, directed=True, connection="strong")
+    count, component = scipy.sparse.csgraph.connected_components(
+        constraints, directed=True, connection="strong"
+    )
     if count < len(component):
         raise GraphError(f"cycle: {_describe_cycle(graph, constraints, component)}")
 
 
-def _constraints(graph: GraphArrays, source: Int64Array, spawner: Int64Array) -> csr_matrix:
+def _constraints(
+    graph: GraphArrays, source: Int64Array, spawner: Int64Array
+) -> scipy.sparse.csr_matrix:
     """Return which start (node 2 t) or end (node 2 t + 1) of a task must precede which other."""
     tasks = np.arange(graph.n_tasks, dtype=np.int32)
     parent, child = spawner.astype(np.int32), graph.child
@@ -250,7 +251,7 @@ def _constraints(graph: GraphArrays, source: Int64Array, spawner: Int64Array) ->
     )
     after = np.concatenate((2 * tasks + 1, 2 * child, outer, 2 * graph.succ, 2 * waiting + 1))
     present = np.ones(len(before), dtype=np.int8)
-    return csr_matrix((present, (before, after)), shape=(2 * graph.n_tasks,) * 2)
+    return scipy.sparse.csr_matrix((present, (before, after)), shape=(2 * graph.n_tasks,) * 2)
 
 
 def _awaited(graph: GraphArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -262,7 +263,7 @@ def _awaited(graph: GraphArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def _describe_cycle(
-    graph: GraphArrays, constraints: csr_matrix, component: NDArray[np.int32]
+    graph: GraphArrays, constraints: scipy.sparse.csr_matrix, component: NDArray[np.int32]
 ) -> str:
     """Return the waiting tasks of a cycle in the smallest component that has one."""
     sizes = np.bincount(component)
@@ -318,7 +319,6 @@ def _check_range(
 
 
 def _check_sign(what: str, name: str, values: Int64Array) -> None:
-    """Check that no entry is negative."""
     entry = _first(values < 0)
     if entry is not None:
         raise GraphError(f"{what} {entry}: {name}: found {values[entry]}, accepted 0 or more")
@@ -348,7 +348,6 @@ def _ascends(ptr: Int64Array, index: NDArray[np.int32]) -> bool:
 
 
 def _childless(graph: GraphArrays) -> NDArray[np.bool_]:
-    """Return which tasks spawn nothing."""
     childless: NDArray[np.bool_] = graph.child_ptr[1:] == graph.child_ptr[:-1]
     return childless
 

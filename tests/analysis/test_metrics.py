@@ -22,7 +22,7 @@ from simsched.engine.run import BACKENDS, simulate
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.contract.base import Counters, Update, View
+from simsched.policy.contract.base import Counters, PlanView, Update
 from simsched.trace.flows import spread
 from simsched.trace.run import Run
 from simsched.trace.schema import Summary
@@ -168,7 +168,7 @@ def counters(node_bytes: np.ndarray, **known: np.ndarray) -> Summary:
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_work_of_the_policy_and_migrations_are_told_apart(backend: str) -> None:
     class Moving(CentralQueue):
-        def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+        def on_iteration(self, view: PlanView, state: Any, counters: Counters) -> Update | None:
             if counters.iteration != 1:
                 return None
             moves = np.array([0], np.int32), np.array([1], np.int32)

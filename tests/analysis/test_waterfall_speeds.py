@@ -13,7 +13,15 @@ from simsched.analysis.waterfall import time_parts
 from simsched.engine.run import simulate
 from simsched.machine.model import Change, CoreGroup, Machine
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import AcquireStep, Exchange, Pace, Plan, Preempt, View
+from simsched.policy.contract.base import (
+    AcquireStep,
+    Exchange,
+    HookView,
+    Pace,
+    Plan,
+    PlanView,
+    Preempt,
+)
 from simsched.policy.contract.executions import Kill
 from simsched.testing.battery import BACKENDS
 from simsched.trace.run import Run
@@ -34,13 +42,13 @@ class Deciding(CentralQueue):
     owner: tuple[int, ...] = (0,)
     at_us: tuple[tuple[int, Any], ...] = ()
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         step = AcquireStep("worker", "own", "oldest")
         return Plan(acquire=(step,), instance_of=np.array(self.owner, np.int32))
 
-    def on_timer(self, view: View, state: Any) -> tuple[Any, ...]:
-        assert view.state is not None
-        return tuple(d for us, d in self.at_us if us * US == view.state.now_ps())
+    def on_timer(self, view: HookView, state: Any) -> tuple[Any, ...]:
+        assert view.live is not None
+        return tuple(d for us, d in self.at_us if us * US == view.live.now_ps())
 
 
 def cores(*speeds: float, caches: Any = (), kinds: tuple[str, ...] = ()) -> Machine:

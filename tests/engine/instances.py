@@ -13,20 +13,25 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy.contract.base import (
     AcquireOrder,
     AcquireStep,
+    Choice,
     Counters,
     Exchange,
+    HookView,
     Monitor,
     Pace,
     Placement,
     Plan,
+    PlanView,
     Policy,
     Pool,
     PoolGroup,
     Preempt,
+    Ranked,
     Transfer,
+    Uniform,
     Update,
-    View,
     Wake,
+    Weighted,
     param,
 )
 from simsched.policy.contract.blocks import BlockPools, PageBalancing, size_classes
@@ -221,15 +226,15 @@ def random_victims(
     least = int(rng.choice([1, 1, 2, 4]))
     kind = int(rng.integers(4))
     if step.where == "own":
-        return replace(step, least=least)
+        return replace(step, choice=Uniform(least=least))
     rng.integers(4)  # discarded: other choices stay those of recorded instances
-    return replace(
-        step,
-        least=least,
-        attempts=int(rng.choice([0, 0, 1, 2])),
-        rank=rng.integers(-1, 3, shape).astype(np.int32) if kind == 0 else None,
-        weight=rng.integers(0, 2**20, shape).astype(np.int32) if kind == 1 else None,
-    )
+    limits = {"least": least, "attempts": int(rng.choice([0, 0, 1, 2]))}
+    choice: Choice = Uniform(**limits)
+    if kind == 0:
+        choice = Ranked(rng.integers(-1, 3, shape).astype(np.int32), **limits)
+    if kind == 1:
+        choice = Weighted(rng.integers(0, 2**20, shape).astype(np.int32), **limits)
+    return replace(step, choice=choice)
 
 
 def random_balancing(rng: np.random.Generator) -> PageBalancing:
@@ -258,7 +263,7 @@ def random_pools(rng: np.random.Generator, graph: TaskGraph) -> BlockPools:
     )
 
 
-def instance_counts(view: View) -> dict[str, int]:
+def instance_counts(view: PlanView) -> dict[str, int]:
     """Number of pool instances of each scope."""
     graphs = (view.workload.graph, view.workload.init or view.workload.graph)
     return {
@@ -310,10 +315,10 @@ class RandomPolicy(Policy):
 
     choice: int = param(0, low=0)
 
-    def start(self, view: View) -> Dice:
+    def start(self, view: PlanView) -> Dice:
         return Dice(np.random.PCG64(self.choice))
 
-    def place(self, view: View, state: Dice) -> Placement:
+    def place(self, view: PlanView, state: Dice) -> Placement:
         n, nodes = view.workload.graph.n_blocks, len(view.machine.nodes)
         home = np.where(state.integers(0, 2, n) > 0, -1, state.integers(0, nodes, n))
         pools = random_pools(state, view.workload.graph) if state.integers(3) == 0 else None
@@ -324,11 +329,11 @@ class RandomPolicy(Policy):
         order = view.machine.touch_order
         return Placement(home.astype(np.int32), order, pools, follows, follows_accesses=everywhere)
 
-    def plan(self, view: View, state: Dice, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Dice, graph: TaskGraph) -> Plan:
         state.plan = self._plan(view, state, graph)
         return state.plan
 
-    def _plan(self, view: View, state: Dice, graph: TaskGraph) -> Plan:
+    def _plan(self, view: PlanView, state: Dice, graph: TaskGraph) -> Plan:
         n, workers = graph.n_tasks, view.n_workers
         scopes = ["worker", *state.choice(["worker", "domain", "socket", "machine", "class"], 2)]
         groups = tuple(
@@ -359,7 +364,7 @@ class RandomPolicy(Policy):
             times_tasks=bool(state.integers(2)),
         )
 
-    def on_iteration(self, view: View, state: Dice, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: Dice, counters: Counters) -> Update | None:
         if state.integers(3) == 0:
             return None
         # What the counters say must be the same on both backends: let it steer the next draws.
@@ -396,49 +401,51 @@ class HookPolicy(RandomPolicy):
 
     timer_period_s = 4e-6
 
-    def on_ready(self, view: View, state: Dice, task: int, worker: int) -> Pool | None:
+    def on_ready(self, view: HookView, state: Dice, task: int, worker: int) -> Pool | None:
         if state.integers(3) > 0:
             return None
         return Pool(0, worker if worker >= 0 else 0)
 
-    def on_spawn(self, view: View, state: Dice, parent: int, child: int, worker: int) -> int | None:
+    def on_spawn(
+        self, view: HookView, state: Dice, parent: int, child: int, worker: int
+    ) -> int | None:
         return (None, 0, 1)[int(state.integers(3))]
 
     def on_acquire(
         self,
-        view: View,
+        view: HookView,
         state: Dice,
         task: int,
         worker: int,
         group: int,
         instance: int,
     ) -> None:
-        assert view.state is not None
-        state.integers(1 + view.state.queue_length(group, instance))
+        assert view.live is not None
+        state.integers(1 + view.live.queue_length(group, instance))
 
-    def on_idle(self, view: View, state: Dice, worker: int) -> Preempt | Transfer | None:
+    def on_idle(self, view: HookView, state: Dice, worker: int) -> Preempt | Transfer | None:
         if state.integers(4) == 0:
             return self._transfer(view, state)
         return self._preempt(view, state, worker) if state.integers(2) else None
 
-    def on_start(self, view: View, state: Dice, task: int, worker: int) -> tuple[Pace, ...]:
+    def on_start(self, view: HookView, state: Dice, task: int, worker: int) -> tuple[Pace, ...]:
         return self._paces(view, state)
 
-    def on_finish(self, view: View, state: Dice, task: int, worker: int) -> tuple[Pace, ...]:
+    def on_finish(self, view: HookView, state: Dice, task: int, worker: int) -> tuple[Pace, ...]:
         return self._paces(view, state)
 
     @staticmethod
-    def _paces(view: View, state: Dice) -> tuple[Pace, ...]:
+    def _paces(view: PlanView, state: Dice) -> tuple[Pace, ...]:
         if state.integers(4):
             return ()
         workers = state.integers(0, view.n_workers, 2).tolist()
         return tuple(Pace(w, float(state.choice([1.0, 1 / 3, 0.7]))) for w in workers)
 
     def on_timer(
-        self, view: View, state: Dice
+        self, view: HookView, state: Dice
     ) -> tuple[Preempt | Transfer | Exchange | Pace | AcquireOrder, ...]:
-        assert view.state is not None
-        if view.state.now_ps() > 400 * US or state.integers(2):
+        assert view.live is not None
+        if view.live.now_ps() > 400 * US or state.integers(2):
             return ()
         if state.integers(4) == 0:
             paces = self._paces(view, state)
@@ -450,12 +457,12 @@ class HookPolicy(RandomPolicy):
         if view.n_workers > 1 and state.integers(2):
             pair = state.choice(view.n_workers, 2, replace=False).tolist()
             return (Exchange(*pair, int(state.choice([0, 2 * US]))),)
-        waiting = [w for w in range(view.n_workers) if view.state.is_waiting(w)]
+        waiting = [w for w in range(view.n_workers) if view.live.is_waiting(w)]
         decision = self._preempt(view, state, waiting[0] if waiting and state.integers(2) else None)
         return () if decision is None else (decision,)
 
     @staticmethod
-    def _transfer(view: View, state: Dice) -> Transfer:
+    def _transfer(view: PlanView, state: Dice) -> Transfer:
         source, target = state.integers(0, view.n_workers, 2).tolist()
         end = str(state.choice(["oldest", "newest"]))
         delay_ps = int(state.choice([1000, US, 10 * US]))
@@ -463,10 +470,10 @@ class HookPolicy(RandomPolicy):
         return Transfer(0, source, 0, target, int(state.integers(1, 4)), delay_ps, end, task)
 
     @staticmethod
-    def _preempt(view: View, state: Any, to: int | None) -> Preempt | None:
-        assert view.state is not None
-        running = [w for w in range(view.n_workers) if view.state.running_task(w) >= 0]
-        if not running or view.state.now_ps() > 400 * US:
+    def _preempt(view: HookView, state: Any, to: int | None) -> Preempt | None:
+        assert view.live is not None
+        running = [w for w in range(view.n_workers) if view.live.running_task(w) >= 0]
+        if not running or view.live.now_ps() > 400 * US:
             return None
         return Preempt(running[int(state.integers(len(running)))], to)
 
@@ -475,39 +482,39 @@ class HookPolicy(RandomPolicy):
 class WakingPolicy(HookPolicy):
     """The same, woken at random times, where it does what the timer does."""
 
-    def start(self, view: View) -> Dice:
+    def start(self, view: PlanView) -> Dice:
         state = super().start(view)
         state.wakes = np.random.default_rng([self.choice, 5])
         state.n_wakes = 100
         return state
 
     def on_ready(
-        self, view: View, state: Dice, task: int, worker: int
+        self, view: HookView, state: Dice, task: int, worker: int
     ) -> Pool | tuple[Pool | Wake, ...] | None:
         pool = super().on_ready(view, state, task, worker)
         wakes = self._wakes(view, state)
         return (*([] if pool is None else [pool]), *wakes) if wakes else pool
 
-    def on_idle(self, view: View, state: Dice, worker: int) -> Preempt | Transfer | Wake | None:
+    def on_idle(self, view: HookView, state: Dice, worker: int) -> Preempt | Transfer | Wake | None:
         return super().on_idle(view, state, worker) or next(iter(self._wakes(view, state)), None)
 
-    def on_finish(self, view: View, state: Dice, task: int, worker: int) -> tuple[Any, ...]:
+    def on_finish(self, view: HookView, state: Dice, task: int, worker: int) -> tuple[Any, ...]:
         return *super().on_finish(view, state, task, worker), *self._wakes(view, state)
 
-    def on_timer(self, view: View, state: Dice) -> tuple[Any, ...]:
+    def on_timer(self, view: HookView, state: Dice) -> tuple[Any, ...]:
         return *super().on_timer(view, state), *self._wakes(view, state)
 
-    def on_wake(self, view: View, state: Dice, tag: int) -> tuple[Any, ...]:
-        assert view.state is not None
+    def on_wake(self, view: HookView, state: Dice, tag: int) -> tuple[Any, ...]:
+        assert view.live is not None
         state.wakes.integers(5 + tag)  # which wake this is must be the same on both backends
         decisions = super().on_timer(view, state) if state.wakes.integers(2) else ()
         return *decisions, *self._wakes(view, state)
 
     @staticmethod
-    def _wakes(view: View, state: Dice) -> tuple[Wake, ...]:
+    def _wakes(view: HookView, state: Dice) -> tuple[Wake, ...]:
         """None, or up to three at the present instant or later."""
-        assert view.state is not None
-        rng, now = state.wakes, view.state.now_ps()
+        assert view.live is not None
+        rng, now = state.wakes, view.live.now_ps()
         if state.n_wakes <= 0 or rng.integers(3) == 0:
             return ()
         number = int(rng.integers(1, 4))

@@ -18,11 +18,13 @@ from simsched.policy.contract.base import (
     AcquireStep,
     Counters,
     Exchange,
+    HookView,
     Plan,
+    PlanView,
     PoolGroup,
     Preempt,
+    Ranked,
     Update,
-    View,
 )
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
@@ -35,7 +37,7 @@ US = 1_000_000  # picoseconds, and the time of 1000 operations at 1e9 per second
 
 def ranked(*rows: tuple[int, ...]) -> AcquireStep:
     """Return the step of workers that rank the pools of the classes in this way."""
-    return AcquireStep("classes", "anywhere", "oldest", rank=np.array(rows, np.int32))
+    return AcquireStep("classes", "anywhere", "oldest", choice=Ranked(np.array(rows, np.int32)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +53,10 @@ class ByClass(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def start(self, view: View) -> list[Any]:
+    def start(self, view: PlanView) -> list[Any]:
         return []
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=self.steps,
             pool_groups=(PoolGroup("worker"), PoolGroup("classes", "class", locked=True)),
@@ -62,13 +64,13 @@ class ByClass(CentralQueue):
             times_tasks=self.times_tasks,
         )
 
-    def on_timer(self, view: View, state: Any) -> tuple[Any, ...]:
-        assert view.state is not None
+    def on_timer(self, view: HookView, state: Any) -> tuple[Any, ...]:
+        assert view.live is not None
         if self.times_tasks:
-            state.append([view.state.executed_ps(t) for t in range(view.workload.graph.n_tasks)])
-        return tuple(d for us, d in self.at_us if us * US == view.state.now_ps())
+            state.append([view.live.executed_ps(t) for t in range(view.workload.graph.n_tasks)])
+        return tuple(d for us, d in self.at_us if us * US == view.live.now_ps())
 
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: Any, counters: Counters) -> Update | None:
         measured.append((counters.executed_ps.tolist(), list(state)))
         return None
 
@@ -176,9 +178,9 @@ def test_a_dear_exchange_delays_what_is_executed(backend: str, cost_us: int) -> 
     [
         (
             Exchange(0, 1, -1),
-            "found an exchange that costs -1 ps, accepted 0 to 1000000000000000 ps",
+            "Exchange: cost_ps: found -1, accepted 0 to 1000000000000000",
         ),
-        (Exchange(0, 1, 0.5), "found an exchange with a cost_ps of 0.5, accepted an integer"),
+        (Exchange(0, 1, 0.5), "Exchange: cost_ps: found 0.5, accepted an integer"),
         (AcquireOrder((AcquireStep("class"),)), "pool group 'class'; did you mean 'classes'"),
         (
             AcquireOrder((AcquireStep("classes"),)),

@@ -14,7 +14,7 @@ from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import Counters, Monitor, Placement, Plan, Update, View
+from simsched.policy.contract.base import Counters, Monitor, Placement, Plan, PlanView, Update
 from simsched.trace.schema import EventKind, Summary
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
@@ -38,7 +38,7 @@ class Moving(CentralQueue):
     overhead_ps: int = 0
     home: int = 0
 
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: Any, counters: Counters) -> Update | None:
         if counters.iteration > 1:
             return None
         return Update(
@@ -86,7 +86,7 @@ def test_moved_blocks_give_their_room_back(backend: str) -> None:
     used = []
 
     class Reporting(Moving):
-        def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+        def on_iteration(self, view: PlanView, state: Any, counters: Counters) -> Update | None:
             used.append(counters.node_used_bytes.tolist())
             return super().on_iteration(view, state, counters)
 
@@ -111,7 +111,7 @@ def test_a_migration_that_does_not_fit_is_refused(backend: str) -> None:
 
 
 class Nowhere(CentralQueue):
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: Any) -> Placement:
         return Placement(np.full(1, -1, np.int32), np.full((2, 1), -1, np.int32))
 
 
@@ -125,7 +125,7 @@ def watched(backend: str, machine: Machine, graph: TaskGraph) -> Counters:
     seen = []
 
     class Watching(CentralQueue):
-        def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
             offsets = np.tile([0, 4096, 8192], (graph.n_blocks, 1))
             return replace(
                 super().plan(view, state, graph),
@@ -133,7 +133,7 @@ def watched(backend: str, machine: Machine, graph: TaskGraph) -> Counters:
                 monitor=Monitor(10 * US, offsets),
             )
 
-        def on_iteration(self, view: View, state: Any, counters: Counters) -> None:
+        def on_iteration(self, view: PlanView, state: Any, counters: Counters) -> None:
             seen.append(counters)
 
     simulate(machine, Workload("w", graph, 2), Watching(home=1), backend=backend, workers=1)
@@ -199,13 +199,13 @@ class GoingOn(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         plan = stealing_plan(spawn="parent_first", roots="last")
         if self.left_out < 0:
             return plan
         return replace(plan, active_workers=np.arange(view.n_workers) != self.left_out)
 
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: Any, counters: Counters) -> Update | None:
         if self.left_out < 0 or counters.iteration > 1:
             return None
         left_out = replace(self, left_out=int(counters.executed_by[0]))

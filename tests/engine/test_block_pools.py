@@ -16,12 +16,13 @@ from simsched.files.errors import ModelError, PolicyError
 from simsched.machine.synthetic import make_machine
 from simsched.policy.contract.base import (
     AcquireStep,
+    HookView,
     Placement,
     Plan,
+    PlanView,
     Pool,
     PoolGroup,
     Update,
-    View,
 )
 from simsched.policy.contract.blocks import BlockPools, size_classes
 from simsched.trace.run import Run
@@ -84,13 +85,13 @@ class Pinned(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: Any) -> Placement:
         home = np.full(view.workload.graph.n_blocks, -1, np.int32)
         if self.home is not None:
             home[:] = self.home
         return Placement(home, view.machine.touch_order, self.pools)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         workers = np.zeros(graph.n_tasks, np.int32)
         workers[: len(self.workers)] = self.workers
         return Plan(
@@ -243,10 +244,10 @@ def test_hooks_see_where_blocks_are(backend: str) -> None:
     seen: list[tuple[int, int, int]] = []
 
     class Looking(Pinned):
-        def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
-            assert view.state is not None
+        def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> Pool | None:
+            assert view.live is not None
             if task < 4:
-                seen.append((task, view.state.block_home(task), view.state.block_home(task + 1)))
+                seen.append((task, view.live.block_home(task), view.live.block_home(task + 1)))
             return None
 
     run(backend, chain(5), Looking(pools=pools(5, immediate=True), workers=[1] * 5))
@@ -372,7 +373,7 @@ def test_blocks_that_change_their_memory_find_all_of_it_cached(
 class Moving(Pinned):
     """Every task of an iteration on one worker, on each in turn."""
 
-    def on_iteration(self, view: View, state: Any, counters: Any) -> Update:
+    def on_iteration(self, view: PlanView, state: Any, counters: Any) -> Update:
         graph = view.workload.graph
         plan = self.plan(view, state, graph)
         turn = np.full(graph.n_tasks, counters.iteration % 2, np.int32)

@@ -17,7 +17,15 @@ from simsched.files.errors import ConfigurationError, PolicyError, SimschedError
 from simsched.machine import load_machine
 from simsched.machine.model import Change, Machine
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import AcquireStep, Plan, Pool, Preempt, Transfer, View
+from simsched.policy.contract.base import (
+    AcquireStep,
+    HookView,
+    Plan,
+    PlanView,
+    Pool,
+    Preempt,
+    Transfer,
+)
 from simsched.policy.contract.executions import Duplicate
 from simsched.trace.schema import EventKind, Loss
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -64,9 +72,9 @@ def test_a_flow_goes_on_as_it_was(backend: str) -> None:
 
 def test_tasks_of_a_failed_worker_start_over_elsewhere(backend: str) -> None:
     class Choosing(Deciding):
-        def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool:
-            assert view.state is not None
-            failed = [view.state.has_failed(w) for w in range(view.n_workers)]
+        def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> Pool:
+            assert view.live is not None
+            failed = [view.live.has_failed(w) for w in range(view.n_workers)]
             asked.append((task, worker, failed))
             return Pool(0, failed.index(False))
 
@@ -135,7 +143,7 @@ def test_changes_alone_keep_no_run_going(backend: str) -> None:
     graph = build_graph([1000.0], arrival_ps=[5 * US])
 
     class Nobody(Deciding):
-        def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
             return Plan(acquire=(), instance_of=np.zeros(1, np.int32))
 
     with pytest.raises(StalledError, match="stalled at 5e-06 s"):
@@ -164,7 +172,7 @@ def test_failures_need_tasks_that_can_start_over(backend: str) -> None:
 
 def test_policies_do_not_see_what_is_to_come() -> None:
     class Looking(Deciding):
-        def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
             assert view.machine.changes == ()
             return super().plan(view, state, graph)
 
@@ -274,7 +282,7 @@ def test_an_idle_worker_fails_quietly(backend: str) -> None:
     steps = (AcquireStep("worker", "own", "oldest"), AcquireStep("worker", "anywhere", "oldest"))
 
     class Stealing(Deciding):
-        def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
             return replace(super().plan(view, state, graph), acquire=steps)
 
     machine = changing(uneven(1.0, 1.0), (4, (1,), 0.0))
@@ -289,10 +297,10 @@ class Moving(Deciding):
     """Sends all that the first worker has to the second one when task 2 comes back."""
 
     def on_ready(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: Any, task: int, worker: int
     ) -> tuple[Pool | Transfer, ...] | None:
-        assert view.state is not None
-        if task != 2 or view.state.now_ps() == 0:
+        assert view.live is not None
+        if task != 2 or view.live.now_ps() == 0:
             return None
         return (Transfer(0, 0, 0, 1, 100, 0),)
 

@@ -15,13 +15,14 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.contract.base import (
     AcquireStep,
+    HookView,
     Placement,
     Plan,
+    PlanView,
     Policy,
     Pool,
     PoolGroup,
     Preempt,
-    View,
 )
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
@@ -92,11 +93,11 @@ class _Assigned(Policy):
         object.__setattr__(self, "home", home)
         object.__setattr__(self, "information", "exact")
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: Any) -> Placement:
         n = view.workload.graph.n_blocks
         return Placement(np.full(n, self.home, np.int32), view.machine.touch_order)  # type: ignore[attr-defined]
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             pool_groups=(PoolGroup("worker", prefetches=self.prefetches),),  # type: ignore[attr-defined]
@@ -190,7 +191,7 @@ class _Queueing(_Assigned):
 
     by_priority = True
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(
                 AcquireStep("worker", "own", "oldest"),
@@ -202,7 +203,7 @@ class _Queueing(_Assigned):
             ),
         )
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool:
+    def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> Pool:
         return Pool(int(task not in self.worker), FIRST)  # type: ignore[attr-defined]
 
 
@@ -262,7 +263,7 @@ def test_copies_share_equally_or_in_inverse_proportion_to_their_latency(
 class _Behind(_QueueingInOrder):
     """Every task on its worker, the last one behind the others."""
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool:
+    def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> Pool:
         is_last = task == view.workload.graph.n_tasks - 1
         return Pool(int(is_last), int(self.worker[task]))  # type: ignore[attr-defined]
 
@@ -380,9 +381,9 @@ class _Snatching(_Assigned):
     def __init__(self) -> None:
         super().__init__([HOST, FIRST])
 
-    def on_idle(self, view: View, state: Any, worker: int) -> Preempt | None:
-        assert view.state is not None
-        return Preempt(HOST, worker) if view.state.running_task(HOST) >= 0 else None
+    def on_idle(self, view: HookView, state: Any, worker: int) -> Preempt | None:
+        assert view.live is not None
+        return Preempt(HOST, worker) if view.live.running_task(HOST) >= 0 else None
 
 
 class _Scattering(_Assigned):
@@ -392,7 +393,7 @@ class _Scattering(_Assigned):
         super().__init__([], prefetches=prefetches)
         object.__setattr__(self, "by_priority", by_priority)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(
                 AcquireStep("worker", "own", "oldest"),
@@ -404,9 +405,9 @@ class _Scattering(_Assigned):
             ),
         )
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
-        assert view.state is not None
-        view.state.holds(0, 0)
+    def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> Pool | None:
+        assert view.live is not None
+        view.live.holds(0, 0)
         return Pool(int(view.rng.integers(2)), int(view.rng.integers(view.n_workers)))
 
 

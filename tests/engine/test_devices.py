@@ -17,12 +17,13 @@ from simsched.policy.contract.base import (
     PARENT_FIRST,
     AcquireStep,
     Device,
+    HookView,
     Plan,
+    PlanView,
     Pool,
     PoolGroup,
     Preempt,
     Transfer,
-    View,
 )
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
@@ -54,7 +55,7 @@ class Shared(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=self.steps,
             pool_groups=self.groups,
@@ -136,11 +137,11 @@ class Preempting(Shared):
     timer_period_s = 2e-6
     victim: int = 0
 
-    def on_timer(self, view: View, state: Any) -> tuple[Preempt, ...]:
-        assert view.state is not None
-        if view.state.now_ps() != 2 * US:
+    def on_timer(self, view: HookView, state: Any) -> tuple[Preempt, ...]:
+        assert view.live is not None
+        if view.live.now_ps() != 2 * US:
             return ()
-        running = [w for w in range(view.n_workers) if view.state.running_task(w) == 0]
+        running = [w for w in range(view.n_workers) if view.live.running_task(w) == 0]
         return tuple(Preempt(worker) for worker in running)
 
 
@@ -158,10 +159,10 @@ class Holding(Shared):
     ready: Callable[[int], tuple[Any, ...] | None] = field(default=lambda _: None)
     finish: Callable[[int], tuple[Any, ...] | None] = field(default=lambda _: None)
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Any:
+    def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> Any:
         return self.ready(task)
 
-    def on_finish(self, view: View, state: Any, task: int, worker: int) -> Any:
+    def on_finish(self, view: HookView, state: Any, task: int, worker: int) -> Any:
         return self.finish(task)
 
 
@@ -195,7 +196,7 @@ def test_a_transfer_of_on_ready_follows_the_push_of_its_task(backend: str) -> No
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((Preempt(0),), r"on_ready: found Preempt.*accepted a Pool, then Transfers"),
+        ((Preempt(0),), r"on_ready: found Preempt.*accepted a Pool, then Transfer, Pace or Wake"),
         ((Transfer(9, 0, LOW, 0, 1, 0),), "on_ready: no pool with group 9, instance 0"),
     ],
 )
@@ -209,7 +210,9 @@ def test_other_decisions_of_on_ready_are_refused(
 
 def test_other_decisions_of_on_finish_are_refused(backend: str) -> None:
     policy = Holding(group=(LOW,), finish=lambda _: (Pool(0, 0),))
-    with pytest.raises(PolicyError, match=r"on_finish: found Pool.*accepted Transfers"):
+    with pytest.raises(
+        PolicyError, match=r"on_finish: found Pool.*accepted Transfer, Pace or Wake"
+    ):
         run(backend, policy, [1], [1])
     policy = Holding(group=(LOW,), finish=lambda _: (Transfer(0, 0, 7, 0, 1, 0),))
     with pytest.raises(PolicyError, match="on_finish: no pool with group 7, instance 0"):

@@ -17,7 +17,7 @@ from simsched.engine.run import simulate
 from simsched.files.errors import GraphError, PolicyError
 from simsched.machine.synthetic import make_machine
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import Counters, View, param
+from simsched.policy.contract.base import Counters, PlanView, param
 from simsched.workload.division import divided
 from simsched.workload.graph import Workload
 from simsched.workload.registry import make_workload
@@ -36,7 +36,7 @@ class Given(RandomStealing):
     log: tuple[list[Counters | None], list[int]] = param(())
 
     def divide(
-        self, view: View, state: Any, remaining: int, counters: Counters | None
+        self, view: PlanView, state: Any, remaining: int, counters: Counters | None
     ) -> np.ndarray:
         told, left = self.log
         told.append(counters)
@@ -51,7 +51,7 @@ class Repeating(RandomStealing):
     steps: tuple[Any, ...] = param(())
 
     def divide(
-        self, view: View, state: Any, remaining: int, counters: Counters | None
+        self, view: PlanView, state: Any, remaining: int, counters: Counters | None
     ) -> np.ndarray:
         return np.array(self.steps[0 if counters is None else counters.iteration])
 

@@ -10,7 +10,7 @@ import pytest
 
 from simsched.engine.reference.drivers import Drivers
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Pool, View
+from simsched.policy.contract.base import HookView, Pool
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from tests.engine.test_copies import (
@@ -81,7 +81,7 @@ def test_what_is_wanted_while_a_driver_looks_is_handed_over_by_its_rank() -> Non
 class _Alternating(_QueueingInOrder):
     """Prefetches the data of the second task of each device."""
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool:
+    def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> Pool:
         return Pool(task // 2, [FIRST, SECOND][task % 2])
 
 
@@ -255,8 +255,8 @@ class _Looking(_Assigned):
         super().__init__(worker, prefetches=True)
         object.__setattr__(self, "seen", [])
 
-    def on_start(self, view: View, state: Any, task: int, worker: int) -> None:
-        now = view.state
+    def on_start(self, view: HookView, state: Any, task: int, worker: int) -> None:
+        now = view.live
         assert now is not None
         asked = (now.holds, now.expects, now.has_place)
         self.seen.append([ask(1, 0) for ask in asked])  # type: ignore[attr-defined]

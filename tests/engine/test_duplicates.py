@@ -18,7 +18,7 @@ from simsched.engine.run import simulate
 from simsched.files.errors import PolicyError, SimschedError
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import AcquireStep, Plan, Pool, Preempt, View
+from simsched.policy.contract.base import AcquireStep, HookView, Plan, PlanView, Pool, Preempt
 from simsched.policy.contract.executions import Duplicate, Kill, Progress
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Loss
@@ -44,17 +44,17 @@ class Deciding(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             instance_of=np.array(self.owner, np.int32),
         )
 
-    def on_timer(self, view: View, state: Any) -> tuple[Any, ...]:
-        assert view.state is not None
+    def on_timer(self, view: HookView, state: Any) -> tuple[Any, ...]:
+        assert view.live is not None
         if self.seen is not None:
-            self.seen[view.state.now_ps()] = [view.state.progress(w) for w in range(view.n_workers)]
-        return tuple(d for us, d in self.at_us if us * US == view.state.now_ps())
+            self.seen[view.live.now_ps()] = [view.live.progress(w) for w in range(view.n_workers)]
+        return tuple(d for us, d in self.at_us if us * US == view.live.now_ps())
 
 
 def run(backend: str, machine: Machine, graph: TaskGraph, policy: Any) -> Run:
@@ -161,13 +161,13 @@ def test_an_idle_worker_starts_a_duplicate(backend: str) -> None:
     class Asking(Deciding):
         timer_period_s = 0.0
 
-        def on_timer(self, view: View, state: Any) -> tuple[Any, ...]:
+        def on_timer(self, view: HookView, state: Any) -> tuple[Any, ...]:
             return ()
 
-        def on_idle(self, view: View, state: Any, worker: int) -> Duplicate | None:
-            assert view.state is not None
+        def on_idle(self, view: HookView, state: Any, worker: int) -> Duplicate | None:
+            assert view.live is not None
             other = 1 - worker
-            return Duplicate(other, worker) if view.state.progress(other) else None
+            return Duplicate(other, worker) if view.live.progress(other) else None
 
     # Worker 1 is done at 2 us and needs 5 us for what worker 0 does in 20.
     graph = build_graph([10_000.0, 4000.0])
@@ -194,7 +194,7 @@ def test_a_killed_task_enters_the_pool_that_on_ready_names(backend: str) -> None
     asked = []
 
     class Choosing(Deciding):
-        def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool:
+        def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> Pool:
             asked.append((task, worker))
             return Pool(0, len(asked) - 1)
 
@@ -296,7 +296,7 @@ def test_decisions_that_cannot_be_are_refused(
 
 def test_an_idle_worker_cannot_kill(backend: str) -> None:
     class Asking(Deciding):
-        def on_idle(self, view: View, state: Any, worker: int) -> Any:
+        def on_idle(self, view: HookView, state: Any, worker: int) -> Any:
             return Kill(0)
 
     with pytest.raises(
@@ -311,21 +311,21 @@ class Speculating(RandomPolicy):
 
     timer_period_s = 3e-6
 
-    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
-        assert view.state is not None
+    def on_finish(self, view: HookView, state: Any, task: int, worker: int) -> None:
+        assert view.live is not None
         for other in range(view.n_workers):
-            seen = view.state.progress(other)
+            seen = view.live.progress(other)
             if seen is not None:
                 assert seen.task != task  # all other executions are gone
                 assert 0.0 <= seen.fraction <= 1.0
                 state.integers(1 + int(seen.fraction * 1e6) + seen.phase + seen.began_ps % 1000)
 
-    def on_idle(self, view: View, state: Any, worker: int) -> Any:
+    def on_idle(self, view: HookView, state: Any, worker: int) -> Any:
         return self._pick(view, state, worker) if state.integers(3) == 0 else None
 
-    def on_timer(self, view: View, state: Any) -> tuple[Any, ...]:
-        assert view.state is not None
-        waiting = [w for w in range(view.n_workers) if view.state.is_waiting(w)]
+    def on_timer(self, view: HookView, state: Any) -> tuple[Any, ...]:
+        assert view.live is not None
+        waiting = [w for w in range(view.n_workers) if view.live.is_waiting(w)]
         decisions = []
         if waiting and state.integers(2):
             decisions.append(self._pick(view, state, waiting[0]))
@@ -334,13 +334,13 @@ class Speculating(RandomPolicy):
         return tuple(d for d in decisions if d is not None)
 
     @staticmethod
-    def _pick(view: View, state: Any, to: int | None) -> Any:
-        assert view.state is not None
+    def _pick(view: HookView, state: Any, to: int | None) -> Any:
+        assert view.live is not None
         graph = view.workload.graph
         leaf = np.diff(graph.child_ptr) == 0
-        running = [(w, view.state.running_task(w)) for w in range(view.n_workers)]
+        running = [(w, view.live.running_task(w)) for w in range(view.n_workers)]
         leaves = [w for w, task in running if task >= 0 and leaf[task]]
-        if not leaves or view.state.now_ps() > 300 * US:
+        if not leaves or view.live.now_ps() > 300 * US:
             return None
         victim = leaves[int(state.integers(len(leaves)))]
         return Kill(victim) if to is None else Duplicate(victim, to)

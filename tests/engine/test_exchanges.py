@@ -13,7 +13,15 @@ from simsched.engine.run import simulate
 from simsched.files.errors import ModelError, PolicyError
 from simsched.machine.model import Change, CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import AcquireStep, Exchange, Plan, View
+from simsched.policy.contract.base import (
+    AcquireStep,
+    Exchange,
+    HookView,
+    Plan,
+    PlanView,
+    Ranked,
+    Uniform,
+)
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -34,12 +42,12 @@ class Moving(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(acquire=self.steps, instance_of=np.array(self.owner, np.int32))
 
-    def on_timer(self, view: View, state: Any) -> tuple[Any, ...]:
-        assert view.state is not None
-        return tuple(d for us, d in self.at_us if us * US == view.state.now_ps())
+    def on_timer(self, view: HookView, state: Any) -> tuple[Any, ...]:
+        assert view.live is not None
+        return tuple(d for us, d in self.at_us if us * US == view.live.now_ps())
 
 
 def run(backend: str, machine: Machine, graph: TaskGraph, policy: Moving) -> Run:
@@ -166,8 +174,8 @@ def test_pools_stay_and_distances_change(backend: str) -> None:
     rank = np.full((4, 4), -1, np.int32)
     rank[0, 1] = 0
     steps = (
-        AcquireStep("worker", "same_domain", "oldest", rank=rank),
-        AcquireStep("worker", "own", "oldest", least=2),
+        AcquireStep("worker", "same_domain", "oldest", choice=Ranked(rank)),
+        AcquireStep("worker", "own", "oldest", choice=Uniform(least=2)),
     )
     graph = build_graph([5000.0], arrival_ps=[3 * US])
     for swaps, cost in ((), 20), (((1, Exchange(1, 2)),), 50), (((1, Exchange(0, 1)),), 20):
@@ -207,7 +215,7 @@ def test_exchanges_that_cannot_be_are_refused(
 
 def test_idle_workers_do_not_swap(backend: str) -> None:
     class Asking(Moving):
-        def on_idle(self, view: View, state: Any, worker: int) -> Any:
+        def on_idle(self, view: HookView, state: Any, worker: int) -> Any:
             return Exchange(0, 1)
 
     with pytest.raises(

@@ -12,7 +12,7 @@ from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
 from simsched.files.errors import PolicyError
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import AcquireStep, Placement, Plan, View
+from simsched.policy.contract.base import AcquireStep, Placement, Plan, PlanView
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -32,7 +32,7 @@ class Bound(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: Any) -> Placement:
         order = view.machine.touch_order
         return Placement(
             np.full(1, -1, np.int32),
@@ -41,7 +41,7 @@ class Bound(CentralQueue):
             follows_accesses=None if self.at_reads is None else np.array(self.at_reads),
         )
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             instance_of=np.array(self.instance, np.int32),

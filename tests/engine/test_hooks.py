@@ -16,12 +16,13 @@ from simsched.policy.contract.base import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
+    HookView,
     Plan,
+    PlanView,
     Policy,
     Pool,
     PoolGroup,
     Transfer,
-    View,
     Wake,
 )
 from simsched.trace.run import Run
@@ -46,10 +47,10 @@ class Spawning(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def start(self, view: View) -> list[tuple[int, ...]]:
+    def start(self, view: PlanView) -> list[tuple[int, ...]]:
         return []
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(
                 AcquireStep("worker", "own", self.take),
@@ -59,7 +60,9 @@ class Spawning(CentralQueue):
             roots="first",
         )
 
-    def on_spawn(self, view: View, state: Any, parent: int, child: int, worker: int) -> int | None:
+    def on_spawn(
+        self, view: HookView, state: Any, parent: int, child: int, worker: int
+    ) -> int | None:
         assert parent == EXAMPLE.parent[child]
         answer: int | None = self.answers(child)
         return answer
@@ -115,16 +118,18 @@ def test_an_error_in_on_spawn_comes_out(backend: str) -> None:
 class Watching(Spawning):
     """Notes what is taken from where, and how many entries are left there."""
 
-    def on_spawn(self, view: View, state: Any, parent: int, child: int, worker: int) -> int | None:
+    def on_spawn(
+        self, view: HookView, state: Any, parent: int, child: int, worker: int
+    ) -> int | None:
         return PARENT_FIRST
 
     def on_acquire(
-        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+        self, view: HookView, state: Any, task: int, worker: int, group: int, instance: int
     ) -> None:
-        assert view.state is not None
-        assert not view.state.is_waiting(worker)
-        seen.append((view.state.now_ps(), task, worker, (group << 32) + instance))
-        left.append(view.state.queue_length(group, instance))
+        assert view.live is not None
+        assert not view.live.is_waiting(worker)
+        seen.append((view.live.now_ps(), task, worker, (group << 32) + instance))
+        left.append(view.live.queue_length(group, instance))
 
 
 seen: list[int] = []
@@ -148,7 +153,7 @@ class Ticking(Spawning):
 
     timer_period_s = float("inf")
 
-    def on_timer(self, view: View, state: Any) -> None:
+    def on_timer(self, view: HookView, state: Any) -> None:
         return None
 
 
@@ -162,11 +167,11 @@ class Starting(Spawning):
     """Notes when bodies begin; each beginning sends what waits in the pool to the next worker."""
 
     def on_start(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: Any, task: int, worker: int
     ) -> tuple[Transfer, ...] | None:
-        assert view.state is not None
-        assert view.state.running_task(worker) == -1  # it has not begun to compute
-        seen.append((view.state.now_ps(), task, worker))
+        assert view.live is not None
+        assert view.live.running_task(worker) == -1  # it has not begun to compute
+        seen.append((view.live.now_ps(), task, worker))
         return (Transfer(0, worker, 0, (worker + 1) % view.n_workers, 1, 0),)
 
 
@@ -182,7 +187,7 @@ def test_what_a_beginning_sends_is_there_at_once(backend: str) -> None:
     # 1 before anything has been computed: both execute, although nobody steals.
     @dataclass(frozen=True, kw_only=True)
     class Sharing(Starting):
-        def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
             return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), roots="first")
 
     machine = make_machine(domains=1, cores_per_domain=2)
@@ -197,7 +202,7 @@ def test_transfers_to_nowhere_are_refused_when_a_body_begins(backend: str) -> No
     @dataclass(frozen=True, kw_only=True)
     class Astray(Starting):
         def on_start(
-            self, view: View, state: Any, task: int, worker: int
+            self, view: HookView, state: Any, task: int, worker: int
         ) -> tuple[Transfer, ...] | None:
             return (Transfer(0, 9, 0, 0, 1, 0),)
 
@@ -209,21 +214,23 @@ def test_transfers_to_nowhere_are_refused_when_a_body_begins(backend: str) -> No
 class Clocked(CentralQueue):
     """Nobody takes a task before the policy's own clock has struck three times."""
 
-    def start(self, view: View) -> Any:
+    def start(self, view: PlanView) -> Any:
         return {"struck": 0}
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         groups = PoolGroup("worker"), PoolGroup("queued")
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),), pool_groups=groups, roots="first"
         )
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> tuple[Pool | Wake, ...]:
+    def on_ready(
+        self, view: HookView, state: Any, task: int, worker: int
+    ) -> tuple[Pool | Wake, ...]:
         return (Pool(1, 0), Wake(2000)) if task == 0 else (Pool(1, 0),)
 
-    def on_wake(self, view: View, state: Any, tag: int) -> tuple[Transfer | Wake, ...]:
-        assert view.state is not None
-        seen.append(view.state.now_ps())
+    def on_wake(self, view: HookView, state: Any, tag: int) -> tuple[Transfer | Wake, ...]:
+        assert view.live is not None
+        seen.append(view.live.now_ps())
         state["struck"] += 1
         if state["struck"] < 3:
             return (Wake(seen[-1] + 2000),)
@@ -246,11 +253,11 @@ def test_wakes_are_a_clock(backend: str) -> None:
 def test_transfers_to_nowhere_are_refused_at_a_landing(backend: str) -> None:
     @dataclass(frozen=True, kw_only=True)
     class Lost(Clocked):
-        def on_wake(self, view: View, state: Any, tag: int) -> tuple[Transfer | Wake, ...]:
+        def on_wake(self, view: HookView, state: Any, tag: int) -> tuple[Transfer | Wake, ...]:
             return (Transfer(1, 0, 0, 1, 5, 1),)
 
         def on_landing(
-            self, view: View, state: Any, group: int, instance: int
+            self, view: HookView, state: Any, group: int, instance: int
         ) -> tuple[Transfer, ...] | None:
             return (Transfer(0, 9, 0, 0, 1, 0),)
 

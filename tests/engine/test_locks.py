@@ -12,7 +12,7 @@ from simsched.engine.run import simulate
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.contract.base import CHILD_FIRST, Plan, Policy, PoolGroup, View
+from simsched.policy.contract.base import CHILD_FIRST, Plan, PlanView, Policy, PoolGroup
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
@@ -58,7 +58,7 @@ def test_a_parent_waits_for_the_lock_before_it_spawns_the_next_child(backend: st
 
 
 class LockedPools(CentralQueue):
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         plan = super().plan(view, state, graph)
         groups = (PoolGroup("worker", locked=True), plan.pool_groups[1])
         everywhere = np.zeros(graph.n_tasks, np.int8)

@@ -12,7 +12,7 @@ from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
 from simsched.files.errors import PolicyError
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import AcquireStep, Pace, Plan, View
+from simsched.policy.contract.base import AcquireStep, HookView, Pace, Plan, PlanView
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, build_graph
@@ -35,22 +35,22 @@ class Paced(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         step = AcquireStep("worker", "own", "oldest")
         return Plan(acquire=(step,), instance_of=np.array(self.owner, np.int32))
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> tuple[Any, ...]:
+    def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> tuple[Any, ...]:
         return tuple(d for number, d in self.at_ready if number == task)
 
-    def on_start(self, view: View, state: Any, task: int, worker: int) -> tuple[Any, ...]:
+    def on_start(self, view: HookView, state: Any, task: int, worker: int) -> tuple[Any, ...]:
         return tuple(d for number, d in self.at_start if number == task)
 
-    def on_finish(self, view: View, state: Any, task: int, worker: int) -> tuple[Any, ...]:
+    def on_finish(self, view: HookView, state: Any, task: int, worker: int) -> tuple[Any, ...]:
         return tuple(d for number, d in self.at_end if number == task)
 
-    def on_timer(self, view: View, state: Any) -> tuple[Any, ...]:
-        assert view.state is not None
-        return tuple(d for us, d in self.at_us if us * US == view.state.now_ps())
+    def on_timer(self, view: HookView, state: Any) -> tuple[Any, ...]:
+        assert view.live is not None
+        return tuple(d for us, d in self.at_us if us * US == view.live.now_ps())
 
 
 def run(backend: str, graph: TaskGraph, policy: Paced) -> Run:
@@ -103,10 +103,10 @@ def test_memory_flows_keep_their_rate(backend: str) -> None:
 @pytest.mark.parametrize(
     ("decision", "message"),
     [
-        (Pace(0, 0.0), r"on_start: found a pace of 0.0, accepted 1e-9 to 1"),
-        (Pace(0, 1.5), r"on_start: found a pace of 1.5, accepted 1e-9 to 1"),
-        (Pace(0, float("nan")), r"on_start: found a pace of nan"),
-        (Pace(2, 0.5), r"on_start: found a pace for worker 2, accepted 0 to 1"),
+        (Pace(0, 0.0), r"on_start: Pace: part: found 0.0, accepted 1e-09 to 1"),
+        (Pace(0, 1.5), r"on_start: Pace: part: found 1.5, accepted 1e-09 to 1"),
+        (Pace(0, float("nan")), r"on_start: Pace: part: found nan"),
+        (Pace(2, 0.5), r"on_start: Pace: worker: found 2, accepted 0 to 1"),
     ],
 )
 def test_bad_paces(backend: str, decision: Pace, message: str) -> None:

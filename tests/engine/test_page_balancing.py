@@ -16,7 +16,7 @@ from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.contract.base import AcquireStep, Placement, Plan, PoolGroup, View
+from simsched.policy.contract.base import AcquireStep, Placement, Plan, PlanView, PoolGroup
 from simsched.policy.contract.blocks import PageBalancing, system_pages
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
@@ -69,11 +69,11 @@ class Pinned(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: Any) -> Placement:
         home = np.full(view.workload.graph.n_blocks, self.node, np.int32)
         return Placement(home, view.machine.touch_order)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         workers = np.zeros(graph.n_tasks, np.int32)
         if graph is view.workload.graph:
             workers[: len(self.workers)] = self.workers

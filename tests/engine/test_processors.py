@@ -15,7 +15,7 @@ from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.registry import make_workload
@@ -41,7 +41,7 @@ def graph(kinds: tuple[str, ...], *ops: tuple[float, ...]) -> TaskGraph:
 class Unasked(CentralQueue):
     """Whoever asks it anything has not looked at the costs before."""
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         raise AssertionError("asked")
 
 
@@ -115,7 +115,7 @@ def test_costs_for_kinds_that_the_machine_lacks_do_no_harm(backend: str) -> None
 class Ports(CentralQueue):
     """A runtime whose port of the program runs on another processor."""
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         return replace(view.workload, graph=graph(("fpga",), (1.0,)))
 
 

@@ -15,7 +15,7 @@ from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, SimschedError, StalledError
 from simsched.machine.model import Change
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import HookView
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -34,7 +34,7 @@ class Looking(CentralQueue):
     def timer_period_s(self) -> float:
         return 1.0
 
-    def on_timer(self, view: View, state: Any) -> list[Any]:
+    def on_timer(self, view: HookView, state: Any) -> list[Any]:
         return []
 
 

@@ -17,7 +17,7 @@ from simsched.engine.run import simulate
 from simsched.files.errors import ModelError, PolicyError
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import AcquireStep, Placement, Plan, View
+from simsched.policy.contract.base import AcquireStep, HookView, Placement, Plan, PlanView
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -41,23 +41,23 @@ class Replicated(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: Any) -> Placement:
         return Placement(
             np.array(self.homes, np.int32),
             view.machine.touch_order,
             replicas=np.array(self.copies, np.int32),
         )
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             instance_of=np.array(self.owner, np.int32),
         )
 
-    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
+    def on_finish(self, view: HookView, state: Any, task: int, worker: int) -> None:
         if self.seen is not None:
-            assert view.state is not None
-            self.seen.append([view.state.holds(node, 0) for node in range(3)])
+            assert view.live is not None
+            self.seen.append([view.live.holds(node, 0) for node in range(3)])
 
 
 def machine(**options: Any) -> Machine:
@@ -170,7 +170,7 @@ def test_the_room_of_lost_replicas_is_free_again(backend: str) -> None:
 class RandomReplicas(RandomPolicy):
     """Random plans; half of the blocks with a home have replicas on random nodes."""
 
-    def place(self, view: View, state: np.random.Generator) -> Placement:
+    def place(self, view: PlanView, state: np.random.Generator) -> Placement:
         placed = super().place(view, state)
         nodes = len(view.machine.nodes)
         rows = np.array([state.permutation(nodes) for _ in placed.home]).reshape(-1, nodes)
@@ -178,10 +178,10 @@ class RandomReplicas(RandomPolicy):
         lost |= (placed.home < 0)[:, None]
         return replace(placed, replicas=np.where(lost, -1, rows).astype(np.int32))
 
-    def plan(self, view: View, state: np.random.Generator, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: np.random.Generator, graph: TaskGraph) -> Plan:
         return replace(super().plan(view, state, graph), balancing=None)
 
-    def on_iteration(self, view: View, state: Any, counters: Any) -> Any:
+    def on_iteration(self, view: PlanView, state: Any, counters: Any) -> Any:
         update = super().on_iteration(view, state, counters)
         if update is None:
             return None

@@ -14,11 +14,12 @@ from simsched.policy.contract.base import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
+    HookView,
     Plan,
+    PlanView,
     Pool,
     PoolGroup,
     Preempt,
-    View,
 )
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
@@ -44,7 +45,7 @@ class Sending(RandomStealing):
     preempts_at_ps: int = -1
     timer_period_s: float = 1e-6
 
-    def plan(self, view: View, state: object, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: object, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=self.steps,
             pool_groups=GROUPS,
@@ -54,12 +55,12 @@ class Sending(RandomStealing):
             roots="first",
         )
 
-    def on_ready(self, view: View, state: object, task: int, worker: int) -> Pool | None:
+    def on_ready(self, view: HookView, state: object, task: int, worker: int) -> Pool | None:
         return Pool(OF_WORKER, 0) if task == 1 and self.redirects else None
 
-    def on_timer(self, view: View, state: object) -> tuple[Preempt, ...]:
-        assert view.state is not None
-        return (Preempt(0),) if view.state.now_ps() == self.preempts_at_ps else ()
+    def on_timer(self, view: HookView, state: object) -> tuple[Preempt, ...]:
+        assert view.live is not None
+        return (Preempt(0),) if view.live.now_ps() == self.preempts_at_ps else ()
 
 
 def starts(

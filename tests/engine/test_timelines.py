@@ -14,7 +14,15 @@ from simsched.files.errors import ModelError
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.contract.base import AcquireStep, Plan, Policy, PoolGroup, Preempt, View
+from simsched.policy.contract.base import (
+    AcquireStep,
+    HookView,
+    Plan,
+    PlanView,
+    Policy,
+    PoolGroup,
+    Preempt,
+)
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -212,7 +220,7 @@ def test_creating_a_child_costs_time_at_the_present_speed(backend: str) -> None:
 class ProbesFirst(CentralQueue):
     """Other pools of the domain are tried before the central queue."""
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(AcquireStep("worker", "same_domain", "oldest"), AcquireStep("all", "own")),
             pool_groups=(PoolGroup("worker"), PoolGroup("all", "machine")),
@@ -237,7 +245,7 @@ class Conditional(CentralQueue):
     when: str = "domain_inactive"
     active: tuple[bool, ...] = (True, True, True, True)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(
                 AcquireStep("worker"),
@@ -286,16 +294,16 @@ class Mover(CentralQueue):
     timer_period_s = 1e-6
     hand_over: bool = True
 
-    def start(self, view: View) -> list[int]:
+    def start(self, view: PlanView) -> list[int]:
         return []
 
-    def on_timer(self, view: View, state: list[int]) -> tuple[Preempt, ...]:
-        assert view.state is not None
-        running = [w for w in range(view.n_workers) if view.state.running_task(w) >= 0]
+    def on_timer(self, view: HookView, state: list[int]) -> tuple[Preempt, ...]:
+        assert view.live is not None
+        running = [w for w in range(view.n_workers) if view.live.running_task(w) >= 0]
         if state or not running:
             return ()
         state.append(running[0])
-        waiting = [w for w in range(view.n_workers) if view.state.is_waiting(w)]
+        waiting = [w for w in range(view.n_workers) if view.live.is_waiting(w)]
         return (Preempt(running[0], waiting[0] if self.hand_over else None),)
 
 
@@ -343,7 +351,7 @@ def test_a_moved_task_goes_on_with_its_other_accesses(backend: str) -> None:
 
 
 class PinnedMover(Mover):
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         own = np.arange(graph.n_tasks, dtype=np.int32)
         return Plan(acquire=(AcquireStep("worker"),), instance_of=own)
 
@@ -374,12 +382,12 @@ def test_a_task_put_back_is_continued_by_who_takes_it(backend: str) -> None:
 class Snatcher(CentralQueue):
     """A worker that finds nothing takes over the running task, once."""
 
-    def start(self, view: View) -> list[int]:
+    def start(self, view: PlanView) -> list[int]:
         return []
 
-    def on_idle(self, view: View, state: list[int], worker: int) -> Preempt | None:
-        assert view.state is not None
-        running = [w for w in range(view.n_workers) if view.state.running_task(w) >= 0]
+    def on_idle(self, view: HookView, state: list[int], worker: int) -> Preempt | None:
+        assert view.live is not None
+        running = [w for w in range(view.n_workers) if view.live.running_task(w) >= 0]
         if state or not running:
             return None
         state.append(worker)
@@ -398,7 +406,7 @@ def test_an_idle_worker_snatches_across_domains(backend: str) -> None:
 class Marked(CentralQueue):
     """Tasks with an even number come from a pool that marks; the others need an inactive domain."""
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(
                 AcquireStep("worker", "same_domain", "oldest"),

@@ -14,7 +14,15 @@ from simsched.engine.run import simulate
 from simsched.files.errors import PolicyError, StalledError
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import AcquireStep, Plan, PoolGroup, Preempt, Transfer, View
+from simsched.policy.contract.base import (
+    AcquireStep,
+    HookView,
+    Plan,
+    PlanView,
+    PoolGroup,
+    Preempt,
+    Transfer,
+)
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
@@ -36,20 +44,20 @@ class OwnersOnly(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def start(self, view: View) -> list[Any]:
+    def start(self, view: PlanView) -> list[Any]:
         return []
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             pool_groups=(PoolGroup("worker", locked=True),),
             instance_of=np.array(self.instance, np.int32),
         )
 
-    def on_timer(self, view: View, state: Any) -> tuple[Any, ...]:
-        assert view.state is not None
-        now = view.state.now_ps()
-        state.append((now, [view.state.queue_length(0, w) for w in range(view.n_workers)]))
+    def on_timer(self, view: HookView, state: Any) -> tuple[Any, ...]:
+        assert view.live is not None
+        now = view.live.now_ps()
+        state.append((now, [view.live.queue_length(0, w) for w in range(view.n_workers)]))
         return tuple(decision for us, decision in self.at_us if us * US == now)
 
 
@@ -59,7 +67,7 @@ class Asking(OwnersOnly):
 
     timer_period_s = 0.0
 
-    def on_idle(self, view: View, state: Any, worker: int) -> Transfer | None:
+    def on_idle(self, view: HookView, state: Any, worker: int) -> Transfer | None:
         state.append(worker)
         answer: Transfer | None = self.wished(worker, state.count(worker))
         return answer
@@ -141,7 +149,7 @@ def test_on_their_way_entries_are_in_no_pool(backend: str) -> None:
     seen: list[Any] = []
 
     class Watched(OwnersOnly):
-        def start(self, view: View) -> list[Any]:
+        def start(self, view: PlanView) -> list[Any]:
             return seen
 
     policy = Watched(instance=(0,) * 4, at_us=((2, Transfer(0, 0, 0, 0, 2, 5 * US)),))
@@ -190,7 +198,7 @@ def test_an_idle_worker_asks_again_when_the_answer_brings_nothing(backend: str) 
 def test_empty_answers_do_not_keep_a_run_alive(backend: str) -> None:
     # Task 1 waits in a pool that belongs to an inactive worker.
     class OneActive(Asking):
-        def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
             return Plan(
                 acquire=(AcquireStep("worker", "own"),),
                 instance_of=np.array([0, 2], np.int32),
@@ -218,11 +226,17 @@ def test_an_unanswered_request_ends_with_the_iteration(backend: str) -> None:
     [
         (Transfer(0, 3, 0, 1, 1, 1 * US), "on_timer: no pool with group 0, instance 3"),
         (Transfer(0, 0, 1, 0, 1, 1 * US), "on_timer: no pool with group 1, instance 0"),
-        (Transfer(0, 0, 0, 1, 0, 1 * US), "found a transfer of 0 entries in 1000000 ps, accepted"),
-        (Transfer(0, 0, 0, 1, 1, -1), "found a transfer of 1 entries in -1 ps, accepted"),
-        (Transfer(0, 0, 0, 1, 1, 10**20), "accepted 1 or more and 0 to 4611686018427387904 ps"),
-        (Transfer(0, 0, 0, 1, 1, 1e-6), "a transfer with a delay_ps of 1e-06, accepted an integer"),
-        (Transfer(0, 0, 0, 1, 1, 1 * US, "old"), "on_timer: transfer: .*'old'.*oldest"),
+        (Transfer(0, 0, 0, 1, 0, 1 * US), "Transfer: count: found 0, accepted 1 to"),
+        (
+            Transfer(0, 0, 0, 1, 1, -1),
+            "Transfer: delay_ps: found -1, accepted 0 to 4611686018427387904",
+        ),
+        (
+            Transfer(0, 0, 0, 1, 1, 10**20),
+            "delay_ps: found 1.*0, accepted 0 to 4611686018427387904",
+        ),
+        (Transfer(0, 0, 0, 1, 1, 1e-6), "delay_ps: found 1e-06, accepted an integer"),
+        (Transfer(0, 0, 0, 1, 1, 1 * US, "old"), "on_timer: Transfer: .*'old'.*oldest"),
         ((0, 0), r"on_timer: found \(0, 0\), accepted Preempt, Duplicate, Kill, Transfer"),
     ],
 )

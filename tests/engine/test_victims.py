@@ -14,7 +14,15 @@ from simsched.engine.run import simulate
 from simsched.files.errors import PolicyError, StalledError
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import AcquireStep, Plan, PoolGroup, View
+from simsched.policy.contract.base import (
+    AcquireStep,
+    Plan,
+    PlanView,
+    PoolGroup,
+    Ranked,
+    Uniform,
+    Weighted,
+)
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
@@ -43,7 +51,7 @@ class Given(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(AcquireStep("fixed", "own"), *self.steps),
             pool_groups=(
@@ -113,7 +121,7 @@ def test_smaller_ranks_are_tried_first_and_each_once(
     backend: str, row: list[int], probes: int | None
 ) -> None:
     # Task 0 is put into the pool of worker 3 at 1 us; only worker 0 may take it.
-    step = AcquireStep("shared", "anywhere", "oldest", rank=table(row, NEVER))
+    step = AcquireStep("shared", "anywhere", "oldest", choice=Ranked(table(row, NEVER)))
     counts = set()
     for seed in range(20):
         policy = Given(steps=(step,), group=(0,), instance=(3,))
@@ -135,10 +143,12 @@ def test_a_step_gives_up_after_so_many_attempts(
     # the attempts of the first step it finds with the second one, which knows worker 3 only.
     row = [0, 2**30, 2**20, 1] if by == "weight" else [0, 0, 1, 2]
     other = 0 if by == "weight" else NEVER
-    limited = AcquireStep(
-        "shared", "anywhere", "oldest", attempts=attempts, **{by: table(row, other)}
+    kind = {"rank": Ranked, "weight": Weighted}[by]
+    choice = kind(table(row, other), attempts=attempts)
+    limited = AcquireStep("shared", "anywhere", "oldest", choice=choice)
+    sure = AcquireStep(
+        "shared", "anywhere", "oldest", choice=Ranked(table([NEVER] * 3 + [0], NEVER))
     )
-    sure = AcquireStep("shared", "anywhere", "oldest", rank=table([NEVER] * 3 + [0], NEVER))
     result = run(backend, Given(steps=(limited, sure), group=(0,), instance=(3,)), [5], [1])
     assert starts(result)[0] == (0, US + 20 + in_vain * 31)
     assert result.summary.failed_probes.tolist() == [0, in_vain]
@@ -146,8 +156,10 @@ def test_a_step_gives_up_after_so_many_attempts(
 
 def test_uniform_draws_are_limited_too(backend: str) -> None:
     # Worker 0 looks for work at 9 us, all others are busy; worker 3 has a task in its pool.
-    limited = AcquireStep("shared", "anywhere", "oldest", attempts=1)
-    sure = AcquireStep("shared", "anywhere", "oldest", rank=table([NEVER] * 3 + [0], NEVER))
+    limited = AcquireStep("shared", "anywhere", "oldest", choice=Uniform(attempts=1))
+    sure = AcquireStep(
+        "shared", "anywhere", "oldest", choice=Ranked(table([NEVER] * 3 + [0], NEVER))
+    )
     policy = Given(steps=(limited, sure), group=(1, 1, 1, 1, 0), instance=(0, 1, 2, 3, 3))
     in_vain = set()
     for seed in range(10):
@@ -159,7 +171,7 @@ def test_uniform_draws_are_limited_too(backend: str) -> None:
 
 
 def test_what_has_no_rank_is_never_taken(backend: str) -> None:
-    step = AcquireStep("shared", "anywhere", "oldest", rank=table([0, 0, 0, -1], NEVER))
+    step = AcquireStep("shared", "anywhere", "oldest", choice=Ranked(table([0, 0, 0, -1], NEVER)))
     with pytest.raises(StalledError, match="group 0 instance 3, from which no worker may take"):
         run(backend, Given(steps=(step,), group=(0,), instance=(3,)), [5], [1])
 
@@ -168,7 +180,7 @@ def test_ranks_narrow_where(backend: str) -> None:
     # Worker 0 of domain 0 prefers worker 3 but may only look at its own domain.
     machine = make_machine(domains=2, cores_per_domain=2, costs=COSTS)
     rank = table([0, 2, 1, 0], NEVER)
-    near = AcquireStep("shared", "same_domain", "oldest", rank=rank)
+    near = AcquireStep("shared", "same_domain", "oldest", choice=Ranked(rank))
     policy = Given(steps=(near,), group=(1, 0), instance=(0, 1))
     # Task 0 keeps worker 0 busy until 2 us, task 1 waits for it from 1 us on.
     assert starts(run(backend, policy, [2, 5], [0, 1], machine))[1] == (0, 2 * US + 20)
@@ -180,7 +192,7 @@ def test_ranks_narrow_where(backend: str) -> None:
 @pytest.mark.parametrize("row", [[0, 3, 1, 0], [7, 1, 1, 2], [0, 0, 5, 1]])
 def test_victims_are_drawn_in_proportion_to_their_weights(backend: str, row: list[int]) -> None:
     # Worker 0 is busy until 9 us; at 1 us every other pool gets a task, which only it may take.
-    step = AcquireStep("shared", "anywhere", "oldest", weight=table(row, 0))
+    step = AcquireStep("shared", "anywhere", "oldest", choice=Weighted(table(row, 0)))
     untouchable = [w for w in (1, 2, 3) if row[w] == 0]
     chosen = [w for w in (1, 2, 3) if row[w] > 0]
     for seed in range(25):
@@ -205,8 +217,10 @@ def test_too_few_entries_count_as_none(backend: str) -> None:
     # Worker 0 is woken by the second push only, and cannot take the entry that it leaves behind;
     # worker 3 can, once it has finished at 50 us.
     steps = (
-        AcquireStep("shared", "anywhere", "oldest", rank=table([0, 0, 1, 1], NEVER), least=2),
-        AcquireStep("shared", "anywhere", "oldest", rank=table([1, 0, 1, 0], NEVER, 3)),
+        AcquireStep(
+            "shared", "anywhere", "oldest", choice=Ranked(table([0, 0, 1, 1], NEVER), least=2)
+        ),
+        AcquireStep("shared", "anywhere", "oldest", choice=Ranked(table([1, 0, 1, 0], NEVER, 3))),
     )
     policy = Given(steps=steps, group=(1, 0, 0), instance=(3, 1, 1))
     result = run(backend, policy, [50, 5, 5], [0, 1, 2])
@@ -222,7 +236,9 @@ def test_too_few_entries_count_as_none(backend: str) -> None:
 
 def test_the_own_pool_may_need_several_entries_too(backend: str) -> None:
     policy = Given(
-        steps=(AcquireStep("shared", "own", "oldest", least=2),), group=(0, 0), instance=(1, 1)
+        steps=(AcquireStep("shared", "own", "oldest", choice=Uniform(least=2)),),
+        group=(0, 0),
+        instance=(1, 1),
     )
     with pytest.raises(StalledError, match="1 tasks left: task 1 is in pool group 0 instance 1"):
         run(backend, policy, [5, 5], [1, 2])
@@ -252,44 +268,40 @@ ANY = np.zeros((4, 4), np.int32)
     ("step", "message"),
     [
         (
-            AcquireStep("shared", "own", rank=ANY),
-            "acquire step 1: rank, weight and attempts are not for where 'own'",
+            AcquireStep("shared", "own", choice=Ranked(ANY)),
+            "acquire step 1: ranks, weights and attempts are not for where 'own'",
         ),
         (
-            AcquireStep("shared", "anywhere", rank=ANY, weight=ANY),
-            "acquire step 1: found rank and weight, accepted one of them",
-        ),
-        (
-            AcquireStep("far", "anywhere", rank=ANY),
+            AcquireStep("far", "anywhere", choice=Ranked(ANY)),
             r"acquire step 1: rank: found shape \(4, 4\), accepted \(4, 1\) \(workers, instances\)",
         ),
         (
-            AcquireStep("shared", "anywhere", rank=table([0, 0, -2, 0], 0)),
+            AcquireStep("shared", "anywhere", choice=Ranked(table([0, 0, -2, 0], 0))),
             r"acquire step 1: rank\[0, 2\]: found -2, accepted -1 to 2147483647",
         ),
         (
-            AcquireStep("shared", "anywhere", weight=table([0, -1, 0, 0], 0)),
+            AcquireStep("shared", "anywhere", choice=Weighted(table([0, -1, 0, 0], 0))),
             r"acquire step 1: weight\[0, 1\]: found -1, accepted 0 to 2147483647",
         ),
         (
-            AcquireStep("shared", "anywhere", weight=table([0, 2**30, 2**30, 0], 0)),
+            AcquireStep("shared", "anywhere", choice=Weighted(table([0, 2**30, 2**30, 0], 0))),
             "acquire step 1: weight: the weights of worker 0 sum to 2147483648, accepted up to",
         ),
         (
-            AcquireStep("shared", "anywhere", weight=np.ones((4, 4))),
+            AcquireStep("shared", "anywhere", choice=Weighted(np.ones((4, 4)))),
             "acquire step 1: weight: accepted an array of integers",
         ),
         (
-            AcquireStep("shared", least=0),
+            AcquireStep("shared", choice=Uniform(least=0)),
             "acquire step 1: least: found 0, accepted an integer from 1 on",
         ),
         (
-            AcquireStep("shared", "anywhere", attempts=-1),
+            AcquireStep("shared", "anywhere", choice=Uniform(attempts=-1)),
             "acquire step 1: attempts: found -1, accepted an integer from 0 on",
         ),
         (
-            AcquireStep("shared", attempts=1),
-            "acquire step 1: rank, weight and attempts are not for where 'own'",
+            AcquireStep("shared", choice=Uniform(attempts=1)),
+            "acquire step 1: ranks, weights and attempts are not for where 'own'",
         ),
         (
             AcquireStep("shared", when=("not_head",)),

@@ -12,7 +12,7 @@ from benchmarks.policies import CentralQueue
 from simsched.engine.run import simulate
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import AcquireStep, Plan, PoolGroup, View
+from simsched.policy.contract.base import AcquireStep, Plan, PlanView, PoolGroup
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
@@ -33,7 +33,7 @@ class Sent(CentralQueue):
     def __post_init__(self) -> None:
         pass
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         when = ("head_worker",) * self.heads_only
         return Plan(
             acquire=(
@@ -110,7 +110,7 @@ def test_nobody_comes_first_when_all_leave_the_barrier(backend: str) -> None:
 class SubgraphPerDomain(CentralQueue):
     """Task d belongs to domain d; others may take it only when they have nothing active."""
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(
                 AcquireStep("high", "own"),

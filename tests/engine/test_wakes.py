@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simsched.engine import hooks
 from simsched.engine.run import Run, simulate
 from simsched.files.errors import PolicyError, StalledError
 from simsched.machine.model import RuntimeCosts
@@ -16,13 +17,14 @@ from simsched.policy.contract.base import (
     AcquireOrder,
     AcquireStep,
     Exchange,
+    HookView,
     Pace,
     Plan,
+    PlanView,
     Pool,
     PoolGroup,
     Preempt,
     Transfer,
-    View,
     Wake,
 )
 from simsched.policy.contract.executions import Duplicate, Kill
@@ -42,23 +44,23 @@ class Asking(PlacedPolicy):
     def __post_init__(self) -> None:
         pass
 
-    def start(self, view: View) -> list[tuple[int, int]]:
+    def start(self, view: PlanView) -> list[tuple[int, int]]:
         return []
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
         return Plan(acquire=(AcquireStep("worker", "own"),))
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> tuple[Any, ...]:
+    def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> tuple[Any, ...]:
         return self._asked(view, "on_ready", task)
 
-    def on_wake(self, view: View, state: Any, tag: int) -> tuple[Any, ...]:
-        assert view.state is not None
-        state.append((view.state.now_ps(), tag))
+    def on_wake(self, view: HookView, state: Any, tag: int) -> tuple[Any, ...]:
+        assert view.live is not None
+        state.append((view.live.now_ps(), tag))
         return self._asked(view, "on_wake", tag)
 
-    def _asked(self, view: View, hook: str, what: int) -> tuple[Any, ...]:
-        assert view.state is not None
-        wakes: tuple[Any, ...] = self.asks(hook, what, view.state.now_ps())
+    def _asked(self, view: HookView, hook: str, what: int) -> tuple[Any, ...]:
+        assert view.live is not None
+        wakes: tuple[Any, ...] = self.asks(hook, what, view.live.now_ps())
         return wakes
 
 
@@ -96,12 +98,12 @@ def test_a_wake_for_now_comes_after_what_happens_now(backend: str) -> None:
     seen: list[list[int]] = []
 
     class Looking(Asking):
-        def on_wake(self, view: View, state: Any, tag: int) -> tuple[Any, ...]:
-            assert view.state is not None
-            seen.append([view.state.running_task(worker) for worker in range(view.n_workers)])
+        def on_wake(self, view: HookView, state: Any, tag: int) -> tuple[Any, ...]:
+            assert view.live is not None
+            seen.append([view.live.running_task(worker) for worker in range(view.n_workers)])
             return super().on_wake(view, state, tag)
 
-        def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
             return Plan(
                 acquire=(AcquireStep("worker", "own"),), instance_of=np.arange(2, dtype=np.int32)
             )
@@ -132,14 +134,17 @@ def test_any_number_of_wakes_comes_in_order(backend: str, seed: int) -> None:
     [
         (
             Wake(5 * US - 1),
-            r"policy Asking: on_wake: found a wake at 4999999 ps, accepted 5000000 \(now\) to 461",
+            r"policy Asking: on_wake: Wake: at_ps: found 4999999, accepted 5000000 \(now\) or more",
         ),
-        (Wake(-1), "found a wake at -1 ps"),
-        (Wake(2**62 + 1), "found a wake at 4611686018427387905 ps"),
-        (Wake(9 * US, 2**63), "rank 0 and tag 9223372036854775808, accepted -9223372036854775807"),
-        (Wake(9 * US, 0, -(2**63)), "found a wake with rank -9223372036854775808"),
-        (Wake(9e6), r"found a wake with an at_ps of 9000000.0, accepted an integer"),  # type: ignore[arg-type]
-        (Wake(9 * US, 0, 0.5), "found a rank of 0.5, accepted an integer"),  # type: ignore[arg-type]
+        (Wake(-1), "Wake: at_ps: found -1, accepted 0 to"),
+        (Wake(2**62 + 1), "at_ps: found 4611686018427387905, accepted"),
+        (
+            Wake(9 * US, 2**63),
+            "Wake: tag: found 9223372036854775808, accepted -9223372036854775807",
+        ),
+        (Wake(9 * US, 0, -(2**63)), "Wake: rank: found -9223372036854775808"),
+        (Wake(9e6), r"at_ps: found 9000000.0, accepted an integer"),  # type: ignore[arg-type]
+        (Wake(9 * US, 0, 0.5), "rank: found 0.5, accepted an integer"),  # type: ignore[arg-type]
     ],
 )
 def test_wakes_that_cannot_be_are_refused(backend: str, wake: Wake, message: str) -> None:
@@ -153,15 +158,28 @@ def test_wakes_that_cannot_be_are_refused(backend: str, wake: Wake, message: str
 def test_a_policy_that_is_not_to_be_woken_asks_for_nothing(backend: str) -> None:
     @dataclass(frozen=True, kw_only=True)
     class Deaf(PlacedPolicy):
-        def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
             return Plan(acquire=(AcquireStep("worker", "own"),))
 
-        def on_idle(self, view: View, state: Any, worker: int) -> Wake:
+        def on_idle(self, view: HookView, state: Any, worker: int) -> Wake:
             return Wake(10**9)
 
-    message = "policy Deaf: on_idle: found a wake, accepted none: there is no on_wake"
+    message = "policy Deaf: on_idle: found a Wake, accepted none: there is no on_wake"
     with pytest.raises(PolicyError, match=message):
         run(backend, Deaf(), [1])
+
+
+def test_a_policy_that_always_asks_for_now_is_given_up(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "MAX_WAKES", 100)
+
+    def asks(hook: str, what: int, now: int) -> tuple[Wake, ...]:
+        return (Wake(now),) if now == 5 * US else (Wake(5 * US),)
+
+    message = "policy Asking: on_wake: more than 100 wakes at 5000000 ps"
+    with pytest.raises(PolicyError, match=message):
+        run(backend, Asking(asks=asks), [20])
 
 
 @pytest.mark.parametrize("later_us", [11, 29, 30, 45])
@@ -181,9 +199,9 @@ def test_what_a_barrier_asks_for_is_forgotten_too(backend: str) -> None:
     class Ticking(Asking):
         timer_period_s = 9e-6
 
-        def on_timer(self, view: View, state: Any) -> tuple[Wake, ...]:
-            assert view.state is not None
-            return (Wake(view.state.now_ps() + 8 * US, view.state.now_ps() // US),)
+        def on_timer(self, view: HookView, state: Any) -> tuple[Wake, ...]:
+            assert view.live is not None
+            return (Wake(view.live.now_ps() + 8 * US, view.live.now_ps() // US),)
 
     # The timer strikes at 9 us; 18 and 27 us are in the barrier, of which the first one's wake
     # comes before it ends. Of 36 us the wake would come after the end of the run.
@@ -195,7 +213,7 @@ def test_a_pending_wake_keeps_a_run_going(backend: str) -> None:
     # The only task waits in a pool from which nobody takes: without wakes that is a stall.
     @dataclass(frozen=True, kw_only=True)
     class Holding(Asking):
-        def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
             return Plan(
                 acquire=(AcquireStep("worker", "own"),),
                 pool_groups=(PoolGroup("worker"), PoolGroup("held")),
@@ -219,11 +237,11 @@ class Deciding(Asking):
 
     decided: Any = None
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> tuple[Any, ...]:
-        assert view.state is not None
-        return (Wake(4 * US),) if view.state.now_ps() == 0 else ()
+    def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> tuple[Any, ...]:
+        assert view.live is not None
+        return (Wake(4 * US),) if view.live.now_ps() == 0 else ()
 
-    def on_wake(self, view: View, state: Any, tag: int) -> tuple[Any, ...]:
+    def on_wake(self, view: HookView, state: Any, tag: int) -> tuple[Any, ...]:
         return (self.decided,)
 
 

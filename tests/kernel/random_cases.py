@@ -16,7 +16,7 @@ from simsched.files.errors import SimschedError
 from simsched.machine.caches import CacheInstance, MemorySideCache
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import Placement
+from simsched.policy.contract.base import Choice, Placement, Ranked, Uniform, Weighted
 from simsched.policy.contract.blocks import BlockPools, PageBalancing, size_classes
 from simsched.policy.contract.plan import (
     CONDITIONS,
@@ -311,16 +311,16 @@ def random_victims(
     """Return the step with ranks, weights or a least number of entries now and then."""
     least = int(rng.choice([1, 1, 2, 3]))
     if step.where == "own":
-        return replace(step, least=least)
+        return replace(step, choice=Uniform(least=least))
     shape = (n_workers, n_instances)
     kind = int(rng.integers(4))
     rng.integers(4)  # discarded: other choices stay those of recorded instances
-    return replace(
-        step,
-        least=least,
-        rank=rng.integers(-1, 3, shape).astype(np.int32) if kind == 0 else None,
-        weight=rng.integers(0, 4, shape).astype(np.int32) if kind == 1 else None,
-    )
+    choice: Choice = Uniform(least=least)
+    if kind == 0:
+        choice = Ranked(rng.integers(-1, 3, shape).astype(np.int32), least=least)
+    if kind == 1:
+        choice = Weighted(rng.integers(0, 4, shape).astype(np.int32), least=least)
+    return replace(step, choice=choice)
 
 
 def random_devices(

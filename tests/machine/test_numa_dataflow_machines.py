@@ -12,7 +12,7 @@ import pytest
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import Placement, View
+from simsched.policy.contract.base import Placement, PlanView
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import Workload
 
@@ -46,7 +46,7 @@ class DataOnOneNode(RandomStealing):
 
     node: int = 0
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: Any) -> Placement:
         home = np.full(view.workload.graph.n_blocks, self.node, np.int32)
         return Placement(home, view.machine.touch_order)
 

@@ -13,7 +13,7 @@ from simsched.files.errors import ConfigurationError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.model import Path as MemoryPath
-from simsched.policy.contract.base import AcquireStep, Placement, Plan, Policy, View
+from simsched.policy.contract.base import AcquireStep, Placement, Plan, PlanView, Policy
 from simsched.report.show import describe
 from simsched.report.terminal import text as as_text
 from simsched.reproduction.probes.machine import traversal_time_s
@@ -91,11 +91,11 @@ class _Readers(Policy):
     def __init__(self, across: int) -> None:
         self.across = across
 
-    def place(self, view: View, state: object) -> Placement:
+    def place(self, view: PlanView, state: object) -> Placement:
         home = (view.worker_domain ^ self.across).astype(np.int32)
         return Placement(home, view.machine.touch_order)
 
-    def plan(self, view: View, state: object, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: object, graph: TaskGraph) -> Plan:
         return Plan(
             acquire=(AcquireStep("worker", "own", "newest"),),
             instance_of=np.arange(graph.n_tasks, dtype=np.int32),

@@ -15,14 +15,14 @@ from simsched.machine import load_machine
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy, policy_from_spec
-from simsched.policy.algorithms.asymmetric.aats import History, allocate
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 from simsched.policy.parts.batch_gate import GATE, gated, is_batch
 from simsched.policy.parts.core_groups import (
     cut_points,
     n_candidates,
     preference,
 )
+from simsched.policy.parts.task_classes import History, allocate
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload
@@ -335,7 +335,7 @@ def test_the_favour_is_for_one_main_task_on_cores_of_one_kind_and_different_spee
         threads = machine.place_workers(None)
         domain = machine.core_domain[machine.thread_core[threads]]
         rng = np.random.default_rng(0)
-        view = View(machine, Workload("any", graph), threads, domain, rng)
+        view = PlanView(machine, Workload("any", graph), threads, domain, rng)
         plan = make_policy("cilk_a").plan(view, None, graph)
         assert [group.name for group in plan.pool_groups] == ["worker", "main"][: 1 + changes]
         if changes:
@@ -350,7 +350,9 @@ def test_classes_that_change_places_within_a_group_are_ordered_anew() -> None:
     # mean (3 + 7) / 2 = 5, more than 4: 5 * 3 + 4 * 2 = 23 and 8 with the same cut, 15 and 24 or
     # 25 and 4 otherwise.
     machine, workload = uneven(2e9, 1e9), make_workload("stages", {"chunks": 4})
-    view = View(machine, workload, np.arange(2), np.zeros(2, np.int32), np.random.default_rng(0))
+    view = PlanView(
+        machine, workload, np.arange(2), np.zeros(2, np.int32), np.random.default_rng(0)
+    )
     policy = make_policy("aats_ordered_pools")
     state = policy.start(view)
     policy.plan(view, state, workload.graph)
@@ -361,7 +363,7 @@ def test_classes_that_change_places_within_a_group_are_ordered_anew() -> None:
     state.finished.append((1, 0, 7.0, 1.0))
     (second,) = policy.on_timer(view, state)
     for order, expected in ((first, [0, 1, 6, 7]), (second, [1, 0, 6, 7])):
-        assert order.acquire[1].rank[0, state.classes].tolist() == expected
+        assert order.acquire[1].choice.rank[0, state.classes].tolist() == expected
     state.finished.append((2, 0, 1.0, 1.0))  # as expected: nothing changes
     assert policy.on_timer(view, state) == ()
 

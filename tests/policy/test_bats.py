@@ -11,7 +11,7 @@ from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.heterogeneous_memory.bats import Bats, search_order
-from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, Plan, View
+from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, Plan, PlanView
 from simsched.policy.parts.bats_balancer import monitoring_workers
 from simsched.testing import rehearse, small_machines, small_workloads
 from simsched.trace.run import Run
@@ -47,7 +47,7 @@ def test_the_five_levels_of_hierarchical_stealing() -> None:
         ("high", "other_domains", "oldest", ALONE),
     ]
     # One random worker is asked before a subgraph is begun, and anybody when there is none.
-    assert [step.attempts for step in plans()[-1].acquire] == [0, 1, 0, 0, 0, 0, 0]
+    assert [step.choice.attempts for step in plans()[-1].acquire] == [0, 1, 0, 0, 0, 0, 0]
 
 
 def test_profiling_takes_one_subgraph_at_a_time_and_steals_inside_sockets_only() -> None:
@@ -156,7 +156,7 @@ def simulated(policy: str, params: Any = None, **options: Any) -> Run:
         options.pop("machine", MACHINE),
         options.pop("workload", TREE),
         make_policy(policy, params),
-        backend="simpy",
+        backend="native",
         events=True,
         **options,
     )
@@ -233,7 +233,7 @@ def test_sampling_draws_from_the_policys_own_stream() -> None:
     domain = MACHINE.core_domain[MACHINE.thread_core[threads]]
     offsets = []
     for seed in (1, 1, 2):
-        view = View(MACHINE, TREE, threads, domain, np.random.default_rng(seed))
+        view = PlanView(MACHINE, TREE, threads, domain, np.random.default_rng(seed))
         policy = Bats(sample_pages=2)
         monitor = policy.plan(view, policy.start(view), TREE.graph).monitor
         assert monitor is not None

@@ -13,7 +13,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.numa.cab import BiTierStealing
 from simsched.policy.algorithms.numa.cab_gto import private_level
-from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, Plan, View
+from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, Plan, PlanView
 from simsched.policy.parts.cab_boundary import boundary_level, same_places
 from simsched.policy.parts.footprint import ROOT, UPPER, Tiers, cut_by_level, estimated_footprint
 from simsched.policy.parts.subgraphs import levels
@@ -34,9 +34,9 @@ def heat(rows: int, columns: int, **parameters: object) -> Workload:
     return make_workload("heat", {"rows": rows, "columns": columns, **parameters})
 
 
-def view_of(machine: Machine, workload: Workload) -> View:
+def view_of(machine: Machine, workload: Workload) -> PlanView:
     threads = machine.place_workers()
-    return View(
+    return PlanView(
         machine,
         workload,
         threads,

@@ -13,7 +13,7 @@ from simsched.machine import load_machine
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 from simsched.policy.parts.chares import make_team
 from simsched.policy.parts.charm_moves import EVICT, FETCH, MovingWorkload
 from simsched.testing import check_policy
@@ -35,11 +35,11 @@ def run(policy: str, workload: Workload, workers: int = 136, **params: Any) -> R
     return simulate(machine, workload, made, workers=workers, events=True)
 
 
-def view_of(machine_name: str, workers: int | None) -> View:
+def view_of(machine_name: str, workers: int | None) -> PlanView:
     machine = load_machine(machine_name)
     threads = machine.place_workers(workers)
     domain = machine.core_domain[machine.thread_core[threads]]
-    return View(
+    return PlanView(
         machine, Workload("w", build_graph([1.0])), threads, domain, np.random.default_rng(0)
     )
 
@@ -75,7 +75,7 @@ def test_naive_fills_hbm_in_order_and_never_more_than_it_has() -> None:
     workload = resolve_workload("stencil3d_charm_32gb", {"iterations": 1, "sweeps": 1})
     policy = make_policy("charm_naive", {"least_block_bytes": 8 * MIB})
     view = view_of("knl_a2a_flat_charm", 136)
-    view = View(view.machine, workload, view.worker_thread, view.worker_domain, view.rng)
+    view = PlanView(view.machine, workload, view.worker_thread, view.worker_domain, view.rng)
     home = policy.place(view, None).home
     in_hbm = np.flatnonzero(home == 1)
     assert in_hbm.tolist() == list(range(len(in_hbm)))
@@ -95,7 +95,7 @@ def test_hbm_only_fills_one_node_after_the_other() -> None:
     machine = load_machine("knl_snc4_flat")
     run = simulate(machine, Workload("w", blocks), make_policy("charm_hbm_only"), workers=4)
     view = view_of("knl_snc4_flat", 4)
-    view = View(machine, run.workload, view.worker_thread, view.worker_domain, view.rng)
+    view = PlanView(machine, run.workload, view.worker_thread, view.worker_domain, view.rng)
     home = make_policy("charm_hbm_only").place(view, None).home
     assert home.tolist() == [4, 4, 5, 5, 6, 6, 7, 7]
 

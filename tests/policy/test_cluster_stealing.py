@@ -10,14 +10,9 @@ from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.algorithms.work_stealing.cluster_stealing import (
-    ClusterPolicy,
-    Clusters,
-    preorder_of_tree,
-    search_order,
-    tree_ranks,
-)
-from simsched.policy.contract.base import Transfer, View
+from simsched.policy.algorithms.work_stealing.chs import preorder_of_tree, search_order, tree_ranks
+from simsched.policy.contract.base import HookView, PlanView, Transfer
+from simsched.policy.parts.clusters import ClusterPolicy, Clusters
 from simsched.testing import small_machines
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
@@ -94,10 +89,10 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     send = ClusterPolicy._send
 
     def noted(
-        self: ClusterPolicy, view: View, state: Clusters, sender: int, victim: int, to: int
+        self: ClusterPolicy, view: HookView, state: Clusters, sender: int, victim: int, to: int
     ) -> Transfer:
-        assert view.state is not None
-        messages.append((view.state.now_ps(), sender))
+        assert view.live is not None
+        messages.append((view.live.now_ps(), sender))
         assert len(messages) < 10_000, "messages without end"
         return send(self, view, state, sender, victim, to)
 
@@ -235,7 +230,7 @@ def test_messages_take_what_steals_cost(policy: str, monkeypatch: pytest.MonkeyP
     send = ClusterPolicy._send
 
     def noted(
-        self: ClusterPolicy, view: View, state: Clusters, sender: int, victim: int, to: int
+        self: ClusterPolicy, view: PlanView, state: Clusters, sender: int, victim: int, to: int
     ) -> Transfer:
         message = send(self, view, state, sender, victim, to)
         taken.add((victim // 4 == to // 4, message.delay_ps))

@@ -17,7 +17,7 @@ from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.dataflow.dataflow import DEQUE, Dataflow
-from simsched.policy.contract.base import Pool, View
+from simsched.policy.contract.base import HookView, Pool
 from simsched.policy.parts.dataflow_buffers import block_pools, find_buffers, largest_input
 from simsched.policy.parts.dataflow_pushing import Pushing, os_distances, write_read_ratio
 from simsched.policy.parts.dataflow_stealing import far_weights, near_ranks
@@ -59,16 +59,16 @@ def gather(sizes_in: list[int], sizes_out: list[int]) -> TaskGraph:
     )
 
 
-def view_of(machine: Machine, graph: TaskGraph, homes: list[int]) -> View:
+def view_of(machine: Machine, graph: TaskGraph, homes: list[int]) -> HookView:
     """Return what a policy sees when the blocks have these homes."""
     thread = machine.place_workers()
-    return View(
+    return HookView(
         machine=machine,
         workload=Workload("w", graph),
         worker_thread=thread,
         worker_domain=machine.core_domain[machine.thread_core[thread]],
         rng=np.random.default_rng(1),
-        state=SimpleNamespace(block_home=lambda block: homes[block]),  # type: ignore[arg-type]
+        live=SimpleNamespace(block_home=lambda block: homes[block]),  # type: ignore[arg-type]
     )
 
 
@@ -464,7 +464,7 @@ def test_the_first_attempt_at_other_nodes_is_at_the_nearest_ones(name: str) -> N
     """All deques but those of node 0 are full, so that the first attempt at one hop succeeds."""
 
     class Full(Dataflow):
-        def on_ready(self, view: View, state: Any, task: int, worker: int) -> Any:
+        def on_ready(self, view: HookView, state: Any, task: int, worker: int) -> Any:
             return Pool(DEQUE, 8 + task % (view.n_workers - 8))
 
     machine = load_machine(name)

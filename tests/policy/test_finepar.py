@@ -19,21 +19,21 @@ from simsched.policy.algorithms.divided_work.finepar import (
     climb,
     features,
     fit,
-    measured,
     predicted_s,
 )
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 from simsched.policy.parts.division import sides_of
+from simsched.policy.parts.sparse_division import measured
 from simsched.workload.registry import make_workload
 from simsched.workload.sparse_rows import MatrixWorkload, RowCosts, band_rows, rmat_rows
 
 MACHINE = load_machine("e5620_m2090")
 
 
-def view_of(workload: MatrixWorkload) -> View:
+def view_of(workload: MatrixWorkload) -> PlanView:
     threads = MACHINE.place_workers()
     domains = MACHINE.core_domain[MACHINE.thread_core[threads]]
-    return View(MACHINE, workload, threads, domains, np.random.default_rng(0))
+    return PlanView(MACHINE, workload, threads, domains, np.random.default_rng(0))
 
 
 def matrix(**params: object) -> MatrixWorkload:

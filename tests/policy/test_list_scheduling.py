@@ -21,7 +21,7 @@ from simsched.policy.algorithms.list_scheduling.list_scheduling import (
     _critical_path,
     make_schedule,
 )
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 from simsched.policy.parts.native import optimistic_costs, upward_ranks
 from simsched.policy.parts.schedules import Estimates, estimate
 from simsched.trace.run import Run
@@ -126,7 +126,7 @@ def test_published_schedule_of_a_graph_with_a_cost_for_each_processor(tmp_path: 
     )
     run = simulate(machine, workload, make_policy("heft"))
     domain = machine.core_domain[machine.thread_core[run.worker_thread]]
-    view = View(machine, workload, run.worker_thread, domain, np.random.default_rng(0))
+    view = PlanView(machine, workload, run.worker_thread, domain, np.random.default_rng(0))
     worker, _, finish = make_schedule(estimate(view, workload.graph), "heft")
     assert finish.max() == pytest.approx(0.080, rel=1e-9)
     # Figure 3a: tasks 2 and 8 on P1, 4, 6, 9 and 10 on P2, the others on P3.
@@ -382,7 +382,7 @@ def test_simulation_follows_the_schedule(algorithm: str) -> None:
     again = simulate(machine, workload, policy, backend="simpy")
     assert run.summary.makespan_ps == again.summary.makespan_ps
     # Without costs and data the simulated run takes what the schedule says, up to picoseconds.
-    view = View(
+    view = PlanView(
         machine,
         workload,
         run.worker_thread,
@@ -534,7 +534,7 @@ def test_workers_that_fetch_ahead_keep_the_order_of_the_schedule(seed: int) -> N
         simulate(machine, Workload("tasks", graph), policy, backend=backend, events=True)
         for backend in ("native", "simpy")
     )
-    view = View(
+    view = PlanView(
         machine,
         Workload("tasks", graph),
         run.worker_thread,

@@ -15,7 +15,7 @@ from simsched.machine import load_machine
 from simsched.machine.model import Change, CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 from simsched.policy.parts.mapreduce import Attempt, Tracker
 from simsched.policy.parts.mapreduce_speculation import History, observed_weights
 from simsched.policy.parts.mapreduce_waiting import CountedWorkload
@@ -335,7 +335,7 @@ def test_nodes_are_judged_by_tasks_that_have_run_for_long_enough() -> None:
             return round(self.now_s * 1e12)
 
     def slow_at(now_s: float) -> list[bool]:
-        view = replace(_view_of(sort()), state=Clock(now_s))
+        view = _view_of(sort()).during(Clock(now_s))
         state = policy.start(view)
         for node, (began_s, fraction) in enumerate([(0, 0.5), (0, 0.5), (0, 0.5), (10, 0.01)]):
             entered = [began_s * 10**12]
@@ -353,7 +353,7 @@ def test_samr_compares_tasks_with_those_of_their_job() -> None:
     policy = make_policy("samr")
     clock = SimpleNamespace(now_ps=lambda: 10 * 10**12)
     shape = {"jobs": 2, "small_splits": 4, "large_share": 0.0, "split_bytes": 40_000}
-    view = replace(_view_of(make_workload("mapreduce_mix", shape)), state=clock)
+    view = _view_of(make_workload("mapreduce_mix", shape)).during(clock)
 
     def judge(*fractions: float) -> tuple[list[int], list[bool]]:
         state = policy.start(view)
@@ -375,7 +375,7 @@ def test_samr_compares_tasks_with_those_of_their_job() -> None:
 def test_a_task_with_a_backup_counts_once() -> None:
     """Averages and ranks are those of tasks; a backup that has just begun pulled averages down."""
     clock = SimpleNamespace(now_ps=lambda: 100 * 10**12)
-    view = replace(_view_of(sort()), state=clock)
+    view = _view_of(sort()).during(clock)
 
     def begun(state: Tracker, *attempts: tuple[int, int, float]) -> list[Attempt]:
         for worker, (task, began_s, fraction) in enumerate(attempts):
@@ -570,4 +570,4 @@ def _view_of(workload: Workload) -> Any:
     machine = cluster()
     threads = machine.place_workers()
     domains = machine.core_domain[machine.thread_core[threads]]
-    return View(machine, workload, threads, domains, np.random.default_rng(0))
+    return PlanView(machine, workload, threads, domains, np.random.default_rng(0))

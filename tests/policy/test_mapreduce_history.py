@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from simsched.files.errors import ConfigurationError
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_history import write_history
 from simsched.policy.parts.mapreduce_speculation import History
@@ -67,13 +66,13 @@ def run(backend: str = "native", **params: Any) -> Run:
     return simulate(cluster(), workload, policy, backend=backend, events=True)
 
 
-def begin(generator: str = "sort_mapreduce", **params: Any) -> tuple[Any, View, History]:
+def begin(generator: str = "sort_mapreduce", **params: Any) -> tuple[Any, PlanView, History]:
     """Return a policy, what it sees at the beginning of a run, and what it knows then."""
     policy, machine = make_policy("samr", params), cluster()
     threads = machine.place_workers()
     domains = machine.core_domain[machine.thread_core[threads]]
     workload = make_workload(generator, SORT)
-    view = View(machine, workload, threads, domains, np.random.default_rng(0))
+    view = PlanView(machine, workload, threads, domains, np.random.default_rng(0))
     return policy, view, policy.start(view)
 
 
@@ -105,7 +104,7 @@ def test_remaining_time_follows_from_the_weights_of_the_file(file: Write) -> Non
         policy, view, state = begin(**params)
         task = int((state.tasks.kind == REDUCE).argmax())
         attempt = Attempt(task, 2, 0, 0, phase=1, entered_ps=[0, 30 * 10**12])
-        return float(policy.remaining_s(replace(view, state=Clock()), state, attempt))
+        return float(policy.remaining_s(view.during(Clock()), state, attempt))
 
     path = file({0: (1.0, 0.0, 0.6, 0.2, 0.2)})
     assert remaining_s(history=path) == pytest.approx(20.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ class Parked:
 def heartbeat(policy: Any, state: Tracker, workload: Workload, number: int) -> list[Transfer]:
     """Return the tasks that a heartbeat sends out while all slots are free."""
     state.attempts.clear()
-    view = replace(_view_of(workload), state=Parked(number * PERIOD_S))
+    view = _view_of(workload).during(Parked(number * PERIOD_S))
     return list(policy.on_timer(view, state))
 
 
@@ -133,7 +132,7 @@ def test_nothing_is_killed_for_slots_that_are_free() -> None:
         free: tuple[int, ...] = ()
 
     live = Busy(3.0)
-    view = replace(_view_of(mix), state=live)
+    view = _view_of(mix).during(live)
     live.free = (0, 1)
     assert policy.kills(view, state) == ()
     live.free = (0,)  # one is missing, and the first user stays at its guarantee
@@ -209,6 +208,6 @@ def test_a_slot_looks_at_few_of_many_waiting_tasks(name: str) -> None:
 
     for what in ("kind", "job"):
         vars(state.tasks)[what] = getattr(state.tasks, what).view(Counted)
-    view = replace(_view_of(workload), state=Parked(PERIOD_S))
+    view = _view_of(workload).during(Parked(PERIOD_S))
     assert policy.pick(view, state, 0, MAP) == 0
     assert len(looks) <= 2

@@ -14,7 +14,7 @@ from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.work_stealing.mts import Mts
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import HookView
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
@@ -48,17 +48,17 @@ def column(done: Run, kind: EventKind, name: str) -> list[int]:
     return events[name][events["kind"] == kind].tolist()
 
 
-def view_of(machine: Machine) -> View:
+def view_of(machine: Machine) -> HookView:
     """Return what the policy sees of a machine at time 0."""
     threads = machine.place_workers()
     clock: Any = SimpleNamespace(now_ps=lambda: 0)
-    return View(
+    return HookView(
         machine,
         FAN,
         threads,
         machine.core_domain[machine.thread_core[threads]],
         np.random.default_rng(0),
-        state=clock,
+        live=clock,
     )
 
 

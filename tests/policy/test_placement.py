@@ -16,7 +16,7 @@ from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.contract.base import Placement, View
+from simsched.policy.contract.base import Placement, PlanView
 from simsched.policy.parts.placement import (
     leaf_of_block,
     list_placements,
@@ -37,12 +37,12 @@ KNL = {
 }
 
 
-def view_of(machine: Machine, blocks: Any, init: TaskGraph | None = None) -> View:
+def view_of(machine: Machine, blocks: Any, init: TaskGraph | None = None) -> PlanView:
     sizes = np.asarray(blocks, np.int64)
     workload = Workload("w", build_graph([1.0], block_bytes=sizes), init=init)
     threads = machine.place_workers()
     domain = machine.core_domain[machine.thread_core[threads]]
-    return View(machine, workload, threads, domain, np.random.default_rng(0))
+    return PlanView(machine, workload, threads, domain, np.random.default_rng(0))
 
 
 def place(name: str, machine: Machine, blocks: Any, init: TaskGraph | None = None) -> Placement:

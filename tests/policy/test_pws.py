@@ -7,7 +7,7 @@ import pytest
 
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
-from simsched.policy import make_policy
+from simsched.policy import Weighted, make_policy
 from simsched.testing import rehearse
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
@@ -27,8 +27,8 @@ def test_probabilities_of_victims() -> None:
     # 3 victims at distance 1, 12 at distance 2: shares of 1 / (3 + 6) each, and half of that.
     likely = {1: 1 / 9, 4: 1 / 18, 12: 1 / 18}
     step = rehearse(make_policy("pws"), OPTERON, LOOP).plans[0].acquire[1]
-    assert step.weight is not None
-    share = step.weight / step.weight.sum(axis=1, keepdims=True)
+    assert isinstance(step.choice, Weighted)
+    share = step.choice.weight / step.choice.weight.sum(axis=1, keepdims=True)
     assert np.all(np.diag(share) == 0)
     for victim, expected in likely.items():
         assert share[0, victim] == pytest.approx(expected)

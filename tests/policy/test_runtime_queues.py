@@ -18,8 +18,8 @@ from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.list_scheduling.deque_model import DequeModel, Model
-from simsched.policy.contract.base import Policy, View
-from simsched.policy.parts.runtime_queues import RuntimeState, TaskQueue, now_ps
+from simsched.policy.contract.base import HookView, Policy
+from simsched.policy.parts.runtime_queues import RuntimeState, TaskQueue
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -346,18 +346,18 @@ def test_each_decision_of_dmda_minimises_the_fitness() -> None:
         """Compares each decision with all others, from the published formula."""
 
         def best_worker(
-            self, view: View, state: RuntimeState, task: int, now: int, released: set[int]
+            self, view: HookView, state: RuntimeState, task: int, now: int, released: set[int]
         ) -> tuple[int, int]:
             chosen, cost = super().best_worker(view, state, task, now, released)
             model: Model = state.queues
-            assert view.state is not None
-            assert now == now_ps(view)
+            assert view.live is not None
+            assert now == view.live.now_ps()
             span = slice(state.graph.access_ptr[task], state.graph.access_ptr[task + 1])
             blocks = state.graph.access_block[span].tolist()
             ends, copies = {}, {}
             for worker in (DEVICE, CORE_0, CORE_1):
                 node = 1 if worker == DEVICE else 0
-                missing = [b for b in blocks if not view.state.expects(node, b)]
+                missing = [b for b in blocks if not view.live.expects(node, b)]
                 copies[worker] = len(missing) * (5e6 + 2 * 10 * MB / 10e9 * 1e12)
                 queue = model.workers[worker]
                 free = max(queue.start_ps, now) + queue.length_ps

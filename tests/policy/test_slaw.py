@@ -10,7 +10,7 @@ from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.work_stealing.slaw import Slaw, SlawState
-from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, View
+from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, PlanView
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
@@ -118,13 +118,13 @@ def test_child_first_alone_makes_no_fresh_tasks() -> None:
     assert most_fresh(done) == 0
 
 
-def state_of_two() -> tuple[Slaw, View, SlawState]:
+def state_of_two() -> tuple[Slaw, PlanView, SlawState]:
     """Two workers in the middle of a program, intervals of four tasks."""
     graph = wide(20)
     policy = Slaw(interval_tasks=4, steals_per_task=0.5, initial="child_first")
     workload = Workload("wide", graph)
     threads = MACHINE.place_workers(2)
-    view = View(MACHINE, workload, threads, threads, np.random.default_rng(0))
+    view = PlanView(MACHINE, workload, threads, threads, np.random.default_rng(0))
     state = policy.start(view)
     policy.plan(view, state, graph)
     return policy, view, state

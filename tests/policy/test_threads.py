@@ -17,7 +17,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.asymmetric.age_based import assign_by_age, executed_ops
 from simsched.policy.algorithms.asymmetric.camp import speedups, utility_factor
-from simsched.policy.contract.base import Transfer, View
+from simsched.policy.contract.base import PlanView, Transfer
 from simsched.policy.contract.executions import Progress
 from simsched.policy.parts.core_groups import CoreGroups, core_groups
 from simsched.policy.parts.thread_balancing import even_out
@@ -282,7 +282,7 @@ def test_speedups_are_those_that_the_policy_knows_of() -> None:
     places = machine.place_workers()
     domains = machine.core_domain[machine.thread_core[places]]
     for information, factor, stalled in (("exact", 2.0, 0.0), ("blind", 1.0, 1.0)):
-        view = View(
+        view = PlanView(
             machine,
             Workload("w", graph),
             places,
@@ -377,7 +377,7 @@ def test_balancing_evens_out_loads_with_the_threads_that_suit() -> None:
     # and 4, then 1 and 3, then 3 / 2 and 2: one more would be 2 on the fast core, as before.
     speed = np.array([2.0, 1.0])
     groups = CoreGroups(np.array([0, 1], np.int32), np.array([1, 1], np.int32), speed)
-    view: Any = SimpleNamespace(n_workers=2, state=AllBusy())
+    view: Any = SimpleNamespace(n_workers=2, live=AllBusy())
     for capacity, expected in ((np.ones(2), [4]), (speed, [4, 3])):
         state = Queues(
             groups=groups,

@@ -89,6 +89,6 @@ def test_nobody_is_moved_to_a_core_that_has_failed() -> None:
     policy, seats = make_policy("cilk"), np.array([0, 1], np.int32)
     for failed, moves in ((1, 0), (2, 1)):  # worker 2 is not there: both are alive
         live = SimpleNamespace(has_failed=failed.__eq__)
-        view = SimpleNamespace(n_workers=2, rng=np.random.default_rng(0), state=live)
+        view = SimpleNamespace(n_workers=2, rng=np.random.default_rng(0), live=live)
         assert len(policy.on_timer(view, seats)) == moves
         assert seats.tolist() == ([1, 0] if moves else [0, 1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import doctest
 import signal
 import subprocess
 import sys
@@ -20,7 +19,6 @@ from simsched.engine.run import BACKENDS, simulate
 from simsched.files.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.trace import parquet
 from simsched.trace.parquet import event_file, read_events, write_events
 from simsched.trace.run import Run
 from simsched.trace.schema import EVENT_COLUMNS, Trace
@@ -103,12 +101,6 @@ def test_a_file_says_what_its_events_are_about(tmp_path: Path) -> None:
     metadata = pq.ParquetFile(path).schema_arrow.metadata
     assert (metadata[b"run"], metadata[b"of"]) == (b"one", b"heat 4")
     assert len(read_events(path)) == n_events
-
-
-def test_the_example_is_true() -> None:
-    result = doctest.testmod(parquet)
-    assert result.attempted > 0
-    assert result.failed == 0
 
 
 def test_an_event_takes_few_bytes(tmp_path: Path) -> None:

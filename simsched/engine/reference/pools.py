@@ -13,6 +13,7 @@ from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.devices import Devices
 from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES
+from simsched.policy.contract.records import NOTHING
 from simsched.workload.graph import TaskGraph
 
 OWN, SAME_DOMAIN, OTHER_DOMAINS = (WHERES.index(w) for w in ("own", "same_domain", "other_domains"))
@@ -157,9 +158,9 @@ class Pools:
     def leave(
         self, group: int, instance: int, count: int, take: int, entry: int
     ) -> tuple[int, ...]:
-        """Take up to `count` entries from an end, or `entry` if `take` is no end, out of a pool."""
+        """Take `entry` out of a pool; where that is NOTHING, `count` entries from an end."""
         content = self.content[group][instance]
-        if take >= len(TAKES):
+        if entry != NOTHING:
             if entry not in content:
                 return ()
             content.remove(entry)
@@ -249,10 +250,7 @@ class Pools:
         return False
 
     def search(self, worker: int, now: int, party: int, stream: np.random.PCG64) -> Found | None:
-        """Return the task that a worker finds and takes, or None, while `party` workers search.
-
-        `stream` is the source of victims.
-        """
+        """Return the task that a worker finds and takes, or None, while `party` workers search."""
         costs = self._problem.costs
         failed = [0] * self._problem.n_distances
         for step in range(len(self._order.step_group)):

@@ -20,10 +20,7 @@ Seed = Annotated[int, Bounds(0, 2**30 - 1)]
 
 
 def checked(build: Callable[..., Program]) -> Callable[..., Program]:
-    """Return `build` with parameters that are checked and become those of its workload.
-
-    Its signature says what is accepted, in the same way as that of a workload generator.
-    """
+    """Return `build` with checked parameters, as those of generators, noted in its workload."""
     name, accepted = build.__name__, parameters_of(build)
 
     @functools.wraps(build)
@@ -38,9 +35,6 @@ def checked(build: Callable[..., Program]) -> Callable[..., Program]:
 
 
 def with_classes(graph: TaskGraph, classes: tuple[str, ...]) -> TaskGraph:
-    """Return a graph whose classes are numbered as in the program's table.
-
-    `classes` are in the order of the table in C.
-    """
+    """Return a graph whose classes are numbered as in the table of the program in C."""
     numbers = np.array([classes.index(name) for name in graph.class_names], dtype=np.int32)
     return replace(graph, task_class=numbers[graph.task_class], class_names=classes)

@@ -64,10 +64,7 @@ class AccessList:
         written: ArrayLike = 0,
         in_join: bool = False,
     ) -> None:
-        """Append accesses of tasks to blocks.
-
-        Arguments are broadcast against each other.
-        """
+        """Append accesses of tasks to blocks; arguments are broadcast against each other."""
         part = np.broadcast_arrays(task, block, read, written, in_join)
         self._parts.append([np.ravel(values) for values in part])
 
@@ -172,10 +169,7 @@ def exact(found: NDArray[Any], wanted: NDArray[Any]) -> float:
 
 
 def largest_error(found: NDArray[Any], wanted: NDArray[Any], tolerance: float) -> float:
-    """Return the largest difference, relative to the largest value, as a share of `tolerance`.
-
-    A result that is not finite makes the error infinite.
-    """
+    """Return the largest relative difference as a share of `tolerance`; infinite if not finite."""
     if not np.all(np.isfinite(found)):
         return INFINITE_ERROR
     scale = float(np.max(np.abs(wanted)))
@@ -195,16 +189,10 @@ def hash64(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def hashed_keys(seed: int, count: int) -> NDArray[np.uint64]:
-    """Return `count` scrambled keys of a seed, as `hashed_key` in programs/counted.h.
-
-    Seeds are below 2^31.
-    """
+    """Return `count` scrambled keys of a seed below 2^31, as `hashed_key` in programs/counted.h."""
     return hash64(np.uint64(seed << 32) + np.arange(count, dtype=np.uint64))
 
 
 def hashed_units(seed: int, count: int) -> NDArray[np.float64]:
-    """Return `count` numbers in [0, 1) of a seed, as `hashed_unit` in programs/counted.h.
-
-    Seeds are below 2^31.
-    """
+    """Return `count` numbers in [0, 1) of a seed, as `hashed_unit` in programs/counted.h."""
     return (hashed_keys(seed, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -197,7 +197,6 @@ class VertexProgram:
         )
 
     def _links(self, ends: Int64Array) -> Int32Array:
-        """Return the links of all parts."""
         links = np.empty(int(ends[-1]), dtype=np.int32)
         begin, edges, vertices = 0, self.edges_before, self.tree.bounds
         degree, origin_place = self.graph.degree, self.place[self.graph.origin]
@@ -241,10 +240,7 @@ class VertexProgram:
 
 
 def divide_vertices(program: str, vertices: int, part_vertices: int) -> SpawnTree:
-    """Return the spawn tree that halves the vertices until parts are small enough.
-
-    More parts than pairs of them can be listed are refused.
-    """
+    """Return the spawn tree that halves the vertices; more parts than can be paired are refused."""
     least = 2 * -(-vertices // MAX_PARTS) - 1
     if part_vertices < least:
         raise refusal(

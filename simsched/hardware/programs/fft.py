@@ -189,7 +189,6 @@ def _enumerate(n_blocks: int) -> _Tasks:
 
 
 def _graph(tasks: _Tasks, block_points: int, bytes_of: Int64Array, blocks: _Blocks) -> TaskGraph:
-    """Return the graph of one transform."""
     n_tasks = len(tasks.low)
     every = np.arange(n_tasks, dtype=np.int64)
     pairs = np.flatnonzero(tasks.distance)
@@ -213,7 +212,6 @@ def _graph(tasks: _Tasks, block_points: int, bytes_of: Int64Array, blocks: _Bloc
 
 
 def _init(n_blocks: int, block_points: int, bytes_of: Int64Array, blocks: _Blocks) -> TaskGraph:
-    """Return the initialisation."""
     every = np.arange(n_blocks, dtype=np.int64)
     size = POINT_BYTES * block_points
     accessed = AccessList()

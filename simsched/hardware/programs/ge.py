@@ -142,7 +142,6 @@ def _enumerate(bounds: Int64Array, leaf_rows: int) -> _Tasks:
 
 
 def _graph(tasks: _Tasks, bounds: Int64Array, blocks: Int64Array) -> TaskGraph:
-    """Return the task graph."""
     n_tasks = len(tasks.kind)
     spawned = np.flatnonzero(tasks.parent >= 0)
     pivots = np.flatnonzero(tasks.kind == _PIVOT)

@@ -143,7 +143,6 @@ def _graph(
     data: ProgramData,
     blocks: tuple[Int64Array, Int64Array, Int64Array],
 ) -> TaskGraph:
-    """Return the graph of one step."""
     inner_class = np.full(tree.n_tasks, _REDUCE)
     inner_class[0] = _MOVE
     sums = centres * (dimensions + 1)
@@ -167,7 +166,6 @@ def _accesses(
     bytes_of: Int64Array,
     blocks: tuple[Int64Array, Int64Array, Int64Array],
 ) -> Accesses:
-    """Return the accesses of leaves and joins."""
     own, centre_block, slots = blocks
     leaves, inner = tree.leaves, np.flatnonzero(~tree.is_leaf)
     left, right = _arguments(tree)[inner, 1:].T

@@ -95,7 +95,6 @@ def matmul(
 
 
 def _graph(tiles: int, tile_size: int, blocks: Int64Array) -> TaskGraph:
-    """Return the task graph of one product."""
     n_tiles = tiles * tiles
     inner, row, column = (place.ravel() for place in np.indices((tiles,) * 3))
     task = np.arange(n_tiles * tiles, dtype=np.int64)
@@ -114,6 +113,5 @@ def _graph(tiles: int, tile_size: int, blocks: Int64Array) -> TaskGraph:
 
 
 def _matrix(tiled: FloatArray) -> FloatArray:
-    """Return tiles as a matrix."""
     order = tiled.shape[0] * tiled.shape[2]
     return tiled.transpose(0, 2, 1, 3).reshape(order, order)

@@ -119,7 +119,6 @@ def _ranges(tree: SpawnTree) -> Int64Array:
 
 
 def _accesses(tree: SpawnTree, blocks: tuple[Int64Array, ...]) -> Accesses:
-    """Return the accesses of leaves and joins."""
     keys, data, buffer = blocks
     leaves = tree.leaves
     own = KEY_BYTES * np.diff(tree.bounds)

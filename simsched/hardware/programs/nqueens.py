@@ -217,7 +217,6 @@ def _search_all(start: Placements, queens: int) -> tuple[Int64Array, Int64Array]
 
 
 def _init(begins: Int64Array, ends: Int64Array, blocks: Int64Array) -> TaskGraph:
-    """Return the initialisation."""
     accessed = AccessList()
     accessed.add(np.repeat(np.arange(len(begins)), ends - begins), blocks, written=LINE_BYTES)
     return build_graph(
@@ -230,7 +229,6 @@ def _init(begins: Int64Array, ends: Int64Array, blocks: Int64Array) -> TaskGraph
 
 
 def _graph(search: _Search, blocks: Int64Array) -> TaskGraph:
-    """Return the graph of one count."""
     tree = search.tree
     degree = np.diff(tree.children.ptr)
     ops = np.zeros(tree.n_tasks)

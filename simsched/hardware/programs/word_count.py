@@ -210,7 +210,6 @@ def _rows(data: ProgramData, array: NDArray[np.int32] | NDArray[np.int64]) -> In
 
 
 def _zipf_text(seed: int, words: int, vocabulary: int, skew: float) -> Int32Array:
-    """Return a random text."""
     weight = np.arange(1, vocabulary + 1, dtype=np.float64) ** -skew
     cumulative = np.cumsum(weight) / weight.sum()
     cumulative[-1] = 1.0
@@ -224,7 +223,6 @@ def _zipf_text(seed: int, words: int, vocabulary: int, skew: float) -> Int32Arra
 
 
 def _init(job: _Job, data: ProgramData, blocks: _Blocks) -> TaskGraph:
-    """Return the initialisation."""
     every = np.arange(job.maps, dtype=np.int64)
     accessed = AccessList()
     accessed.add(every, blocks.given, read=data.block_bytes[blocks.given])
@@ -247,7 +245,6 @@ def _init(job: _Job, data: ProgramData, blocks: _Blocks) -> TaskGraph:
 
 
 def _graph(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -> TaskGraph:
-    """Return the graph of one count."""
     mapped, shuffled, reduced = job.tasks()
     source = np.concatenate((mapped, np.repeat(shuffled, job.reduces)))
     target = np.concatenate((shuffled, np.tile(reduced, job.maps)))
@@ -269,7 +266,6 @@ def _graph(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -
 
 
 def _accesses(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -> Accesses:
-    """Return the accesses of maps, shuffles and reduces."""
     mapped, shuffled, reduced = job.tasks()
     bytes_of = data.block_bytes
     counters = 4 * job.vocabulary

@@ -16,7 +16,7 @@ Rules
 -----
 * Hooks return decisions; only the engine changes anything.
 * A policy reads the machine, the workload and the counters that it asked for through its
-  :class:`View`, nothing else.
+  view, nothing else: a :class:`PlanView`, in fine hooks a :class:`HookView`.
 * State that a policy builds up during a run lives in an object it creates in :meth:`Policy.start`
   and receives back in every call, so that a policy instance can serve many runs.
 * Ties are broken by the policy itself, by index; random choices draw from ``view.rng``.
@@ -25,9 +25,9 @@ Rules
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,17 +45,34 @@ from simsched.policy.contract.decisions import Pool as Pool
 from simsched.policy.contract.decisions import Preempt as Preempt
 from simsched.policy.contract.decisions import Transfer as Transfer
 from simsched.policy.contract.decisions import Wake as Wake
-from simsched.policy.contract.estimates import INFORMATION_MODES, estimate_ops, parse_user_ops
-from simsched.policy.contract.executions import Duplicate, Kill, Progress
+from simsched.policy.contract.estimates import INFORMATION_MODES, parse_user_ops
+from simsched.policy.contract.executions import Duplicate, Kill
 from simsched.policy.contract.plan import CHILD_FIRST as CHILD_FIRST
 from simsched.policy.contract.plan import PARENT_FIRST as PARENT_FIRST
 from simsched.policy.contract.plan import TAKES as TAKES
 from simsched.policy.contract.plan import AcquireStep as AcquireStep
+from simsched.policy.contract.plan import Choice as Choice
 from simsched.policy.contract.plan import Device as Device
 from simsched.policy.contract.plan import Monitor as Monitor
 from simsched.policy.contract.plan import Plan as Plan
 from simsched.policy.contract.plan import PoolGroup as PoolGroup
+from simsched.policy.contract.plan import Ranked as Ranked
+from simsched.policy.contract.plan import Uniform as Uniform
+from simsched.policy.contract.plan import Weighted as Weighted
+from simsched.policy.contract.records import Decision
+from simsched.policy.contract.views import EngineState as EngineState
+from simsched.policy.contract.views import HookView as HookView
+from simsched.policy.contract.views import PlanView as PlanView
 from simsched.workload.graph import TaskGraph, Workload
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # that of typing has defaults from Python 3.13 on
+
+    S = TypeVar("S", default=Any)
+else:
+    from typing import TypeVar
+
+    S = TypeVar("S")  #: what a policy remembers during a run
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
@@ -120,7 +137,7 @@ class Update:
 
 
 @dataclass(frozen=True, eq=False)
-class AcquireOrder:
+class AcquireOrder(Decision):
     """Decision of `on_timer` and `on_wake`: workers look for work in another order.
 
     It holds until the iteration ends.
@@ -138,109 +155,6 @@ class AcquireOrder:
 TimedDecision = Preempt | Duplicate | Kill | Transfer | Exchange | Pace | AcquireOrder | Wake
 
 
-class EngineState(Protocol):
-    """What fine hooks may look at while a run is going on; both backends provide it."""
-
-    def now_ps(self) -> int:
-        """Return the simulated time."""
-
-    def queue_length(self, group: int, instance: int) -> int:
-        """Return the number of entries in a pool."""
-
-    def running_task(self, worker: int) -> int:
-        """Return the task whose segments the worker is executing, -1 when there is none."""
-
-    def is_waiting(self, worker: int) -> bool:
-        """Return whether the worker is parked."""
-
-    def progress(self, worker: int) -> Progress | None:
-        """Return how far the worker is with the task that it executes, None when it does not."""
-
-    def has_failed(self, worker: int) -> bool:
-        """Return whether the worker has failed for good."""
-
-    def block_home(self, block: int) -> int:
-        """Return the memory node of a block, -1 when it has none yet."""
-
-    def holds(self, node: int, block: int) -> bool:
-        """Return whether a block is valid on a memory node."""
-
-    def expects(self, node: int, block: int) -> bool:
-        """Return whether a block is valid on a memory node, wanted there or on its way."""
-
-    def has_place(self, node: int, block: int) -> bool:
-        """Return whether a memory node has room for a block, or a place from an earlier time.
-
-        Where data are copied: it is valid there, or has been handed over to the node, or has kept
-        its place on a device; elsewhere, whether it is there.
-        """
-
-    def executed_ps(self, task: int) -> int:
-        """Return how long a task has been executed, up to the last segment that is over or left.
-
-        0 unless the plan times tasks.
-        """
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """What a policy may know.
-
-    Parameters
-    ----------
-    machine : Machine
-        Published description of the machine.
-    workload : Workload
-        Program with its sizes; costs are to be read through :meth:`estimated_ops`.
-    worker_thread, worker_domain : ndarray of int32, shape (n_workers,)
-        Hardware thread and domain of each worker.
-    rng : numpy.random.Generator
-        The policy's own random stream.
-    information : {"exact", "class_mean", "user", "blind"}
-        What the policy knows about durations.
-    state : EngineState or None
-        Live state, for fine hooks only.
-    user_ops : mapping of str to float
-        Operations by task class that the user has given, for the information mode ``user``.
-    """
-
-    machine: Machine
-    workload: Workload
-    worker_thread: Int32Array
-    worker_domain: Int32Array
-    rng: np.random.Generator
-    information: str = "exact"
-    state: EngineState | None = None
-    user_ops: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def n_workers(self) -> int:
-        """Number of workers."""
-        return len(self.worker_thread)
-
-    @property
-    def memory_kinds(self) -> tuple[str, ...]:
-        """Kinds of memory nodes, in order of first appearance."""
-        return tuple(dict.fromkeys(node.kind for node in self.machine.nodes))
-
-    def estimated_ops(self, graph: TaskGraph) -> NDArray[np.float64]:
-        """Return the operations of every task body as the policy knows them.
-
-        Shape (n_kinds, n_tasks); see :func:`simsched.policy.contract.estimates.estimate_ops`.
-
-        Parameters
-        ----------
-        graph : TaskGraph
-            The initialisation or an iteration of the program.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_kinds, n_tasks)
-            Operations by kind of processor; infinite where a kind cannot run the task.
-        """
-        return estimate_ops(graph, self.information, self.user_ops)
-
-
 def view_before(
     machine: Machine,
     workload: Workload,
@@ -248,7 +162,7 @@ def view_before(
     *,
     policy: Policy | None = None,
     rng: np.random.Generator | None = None,
-) -> View:
+) -> PlanView:
     """Return what a policy may know before a run.
 
     Parameters
@@ -264,11 +178,11 @@ def view_before(
 
     Returns
     -------
-    View
-        What fine hooks see, without the live state.
+    PlanView
+        What fine hooks see, too, beside what is going on.
     """
     threads = machine.place_workers() if worker_thread is None else worker_thread
-    view = View(
+    view = PlanView(
         machine,
         workload,
         threads,
@@ -313,10 +227,12 @@ def param(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy(Shown):
+class Policy(Shown, Generic[S]):
     """Base of all policies; see the module docstring for the contract.
 
     Subclasses are frozen keyword-only dataclasses; a parameter is declared with :func:`param`.
+    ``Policy[S]`` is a policy whose `start` returns an S, ``Policy[None]`` one that remembers
+    nothing.
 
     Parameters
     ----------
@@ -330,8 +246,8 @@ class Policy(Shown):
     -----
     What methods are called with:
 
-    view : View
-        What the policy knows; the same object during a run.
+    view : PlanView or HookView
+        What the policy knows; fine hooks see what is going on, too.
     state : object
         What `start` has returned.
     task, parent, child : int
@@ -365,15 +281,21 @@ class Policy(Shown):
         except ConfigurationError as error:
             raise ConfigurationError(f"policy {name}: parameter user_ops: {error}") from error
 
-    def start(self, view: View) -> Any:
-        """Return the policy's own state for one run; passed to every later call."""
-        return None
+    def start(self, view: PlanView) -> S:
+        """Return the policy's own state for one run; passed to every later call.
 
-    def prepare(self, view: View) -> Workload:
+        Returns
+        -------
+        object
+            None for policies that remember nothing.
+        """
+        return cast(S, None)
+
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program as this policy's runtime runs it; the same one by default.
 
-        Lower bounds are those of the program that the policy is given. One that leaves out tasks,
-        or makes them smaller, can fall below them; see :mod:`simsched.analysis.versions`.
+        Lower bounds are those of the program that the policy is given; one that leaves out tasks,
+        or makes them smaller, says so in :meth:`least`.
 
         Returns
         -------
@@ -382,20 +304,40 @@ class Policy(Shown):
         """
         return view.workload
 
-    def place(self, view: View, state: Any) -> Placement:
+    @staticmethod
+    def least(workload: Workload) -> Iterable[Workload]:
+        """Return programs of which this policy executes at least one, maybe with additions.
+
+        Lower bounds for all policies are those of what any of them may leave out: a policy whose
+        `prepare` leaves out or makes smaller what another policy has to execute says it here. The
+        program itself by default.
+
+        Parameters
+        ----------
+        workload : Workload
+            What any policy is given, or what another one leaves of it.
+
+        Returns
+        -------
+        iterable of Workload
+            At least one.
+        """
+        return (workload,)
+
+    def place(self, view: PlanView, state: S) -> Placement:
         """Return where blocks live at the start of the run."""
         raise NotImplementedError
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: S, graph: TaskGraph) -> Plan:
         """Return the plan for `graph`, the initialisation or the first iteration."""
         raise NotImplementedError
 
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: S, counters: Counters) -> Update | None:
         """Return what changes before the next iteration; called after each one except the last."""
         return None
 
     def divide(
-        self, view: View, state: Any, remaining: int, counters: Counters | None
+        self, view: PlanView, state: S, remaining: int, counters: Counters | None
     ) -> Int64Array:
         """Return how many units of divisible work each part gets in the next iteration.
 
@@ -404,7 +346,7 @@ class Policy(Shown):
 
         Parameters
         ----------
-        view : View
+        view : PlanView
             What the policy knows.
         state : object
             The policy's own.
@@ -421,7 +363,9 @@ class Policy(Shown):
         """
         raise NotImplementedError
 
-    def on_spawn(self, view: View, state: Any, parent: int, child: int, worker: int) -> int | None:
+    def on_spawn(
+        self, view: HookView, state: S, parent: int, child: int, worker: int
+    ) -> int | None:
         """Return `CHILD_FIRST` or `PARENT_FIRST` for a child of `worker`; None follows the plan.
 
         A child that waits for predecessors is created parent first in any case.
@@ -429,7 +373,7 @@ class Policy(Shown):
         return None
 
     def on_ready(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: S, task: int, worker: int
     ) -> Pool | tuple[Pool | Transfer | Pace | Wake, ...] | None:
         """Return the pool for a task made ready by `worker` (-1: nobody); None follows the plan.
 
@@ -439,12 +383,12 @@ class Policy(Shown):
         return None
 
     def on_acquire(
-        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+        self, view: HookView, state: S, task: int, worker: int, group: int, instance: int
     ) -> None:
         """Observe that a worker takes a task from a pool, to execute it."""
 
     def on_idle(
-        self, view: View, state: Any, worker: int
+        self, view: HookView, state: S, worker: int
     ) -> Preempt | Duplicate | Transfer | Wake | None:
         """Return a task to snatch or duplicate for an idle worker, or what it sends for.
 
@@ -454,7 +398,7 @@ class Policy(Shown):
         return None
 
     def on_start(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: S, task: int, worker: int
     ) -> tuple[Transfer | Pace | Wake, ...] | None:
         """Observe that the body of a task begins to execute; return what to carry out.
 
@@ -463,7 +407,7 @@ class Policy(Shown):
         return None
 
     def on_finish(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: S, task: int, worker: int
     ) -> tuple[Transfer | Pace | Wake, ...] | None:
         """Observe the end of a task; return what to carry out, in this order.
 
@@ -472,7 +416,7 @@ class Policy(Shown):
         return None
 
     def on_landing(
-        self, view: View, state: Any, group: int, instance: int
+        self, view: HookView, state: S, group: int, instance: int
     ) -> tuple[Transfer | Pace | Wake, ...] | None:
         """Observe that a transfer with a delay has landed in a pool; return what happens.
 
@@ -480,12 +424,12 @@ class Policy(Shown):
         """
         return None
 
-    def on_wake(self, view: View, state: Any, tag: int) -> tuple[TimedDecision, ...] | None:
+    def on_wake(self, view: HookView, state: S, tag: int) -> tuple[TimedDecision, ...] | None:
         """Return what happens at a time for which the policy has asked by a :class:`Wake`.
 
         Parameters
         ----------
-        view : View
+        view : HookView
             Live state.
         state : object
             The policy's own.
@@ -494,7 +438,7 @@ class Policy(Shown):
         """
         return None
 
-    def on_timer(self, view: View, state: Any) -> tuple[TimedDecision, ...]:
+    def on_timer(self, view: HookView, state: S) -> tuple[TimedDecision, ...]:
         """Return what happens now, in this order; called every `timer_period_s`.
 
         Returns

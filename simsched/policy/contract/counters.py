@@ -22,8 +22,8 @@ class Counters:
     duration_s : float
         Its length.
     group_bytes : ndarray of int64, shape (n_groups, n_memory_kinds, 2)
-        Bytes moved per counter group, memory kind (order of `View.memory_kinds`) and local (0) or
-        remote (1).
+        Bytes moved per counter group, memory kind (order of `PlanView.memory_kinds`) and local (0)
+        or remote (1).
     group_missing_bytes : ndarray of int64, shape (n_groups, n_cache_levels)
         Bytes per counter group that accesses wanted from each cache level and that the instance of
         the accessing core did not hold: what a counter of misses shows, times the size of a line.

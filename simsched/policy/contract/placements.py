@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from simsched.names.registry import Entry, Registry
 from simsched.names.user_code import is_file_spec
-from simsched.policy.contract.base import Placement, Policy, View
+from simsched.policy.contract.base import Placement, PlanView, Policy
 
-PlacementRule = Callable[[View], Placement]
+PlacementRule = Callable[[PlanView], Placement]
 
 placements: Registry[Entry[PlacementRule]] = Registry(
     "placement", "simsched.policy.parts.placement"

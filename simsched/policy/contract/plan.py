@@ -79,6 +79,57 @@ class PoolGroup:
     device: str | None = None
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Choice:
+    """Base of the ways in which a step chooses one of several instances.
+
+    Parameters
+    ----------
+    least : int
+        An instance with fewer entries counts as empty.
+    attempts : int
+        How many instances the step draws at most before it fails; 0: until one is not empty. Not
+        for "own". A worker whose last step fails waits, also beside tasks that its draws have
+        missed, until somebody wakes it: let a step without a limit follow.
+    """
+
+    least: int = 1
+    attempts: int = 0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Uniform(Choice):
+    """Each draw finds every instance with the same probability, also one that was empty."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked(Choice):
+    """Instances are tried in an order, each once; not for "own".
+
+    Parameters
+    ----------
+    rank : ndarray of int32, shape (n_workers, n_instances)
+        Smaller ranks first, equal ones in uniformly random order; -1 for instances that the worker
+        never tries. Narrows `where` further.
+    """
+
+    rank: Int32Array
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted(Choice):
+    """Instances are drawn with a probability proportional to their weight; not for "own".
+
+    Parameters
+    ----------
+    weight : ndarray of int32, shape (n_workers, n_instances)
+        Among those not yet tried; 0 for those that the worker never tries. The weights of a worker
+        sum to less than 2**31. Narrows `where` further.
+    """
+
+    weight: Int32Array
+
+
 @dataclass(frozen=True, eq=False)
 class AcquireStep:
     """One step of the search for work.
@@ -89,7 +140,7 @@ class AcquireStep:
         Name of the pool group that is searched.
     where : {"own", "same_domain", "other_domains", "anywhere"}
         The worker's own instance, or one of the other instances that belong to its domain, to other
-        domains, or to any: uniformly random, unless `rank` or `weight` is given.
+        domains, or to any.
     take : {"newest", "oldest"}
         End of the pool from which the task comes.
     when : tuple of {"head_worker", "domain_inactive", "not_head_worker", "domain_supplied"}
@@ -97,30 +148,15 @@ class AcquireStep:
         no task marked active is unfinished in its domain; the worker is not its domain's head; all
         tasks that `Plan.instance_of` sends to pools of its domain, in groups of scope "domain" that
         mark active, have become ready in this iteration.
-    rank : ndarray of int32, shape (n_workers, n_instances), optional
-        Order in which each worker tries the instances of the group: smaller ranks first, equal ones
-        in uniformly random order, each once; -1 for those that it never tries. Narrows `where`
-        further; not for "own".
-    weight : ndarray of int32, shape (n_workers, n_instances), optional
-        The next instance is drawn with a probability proportional to its weight among those not yet
-        tried; 0 for those that the worker never tries. The weights of a worker sum to less than
-        2**31. Not together with `rank`, not for "own".
-    least : int
-        An instance with fewer entries counts as empty.
-    attempts : int
-        How many instances the step draws at most before it fails; 0: until one is not empty. Not
-        for "own". A worker whose last step fails waits, also beside tasks that its draws have
-        missed, until somebody wakes it: let a step without a limit follow.
+    choice : Choice
+        Which of these instances: :class:`Uniform`, :class:`Ranked` or :class:`Weighted`.
     """
 
     group: str
     where: str = "own"
     take: str = "newest"
     when: tuple[str, ...] = ()
-    rank: Int32Array | None = None
-    weight: Int32Array | None = None
-    least: int = 1
-    attempts: int = 0
+    choice: Choice = Uniform()
 
 
 @dataclass(frozen=True, eq=False)

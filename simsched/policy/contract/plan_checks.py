@@ -13,7 +13,11 @@ from simsched.policy.contract.plan import (
     TAKES,
     WHERES,
     AcquireStep,
+    Int32Array,
     Plan,
+    Ranked,
+    Uniform,
+    Weighted,
 )
 from simsched.workload.graph import TaskGraph
 
@@ -87,7 +91,7 @@ def validate_acquire(plan: Plan, instances: dict[str, int], n_workers: int) -> N
                 f"{where}: pool group {step.group} leads to a device, "
                 "accepted where 'own' without conditions"
             )
-        _validate_victims(where, step, (n_workers, instances[scope]))
+        _validate_choice(where, step, (n_workers, instances[scope]))
 
 
 def _validate_groups(plan: Plan) -> None:
@@ -158,42 +162,41 @@ def _validate_pools(plan: Plan, graph: TaskGraph, instances: dict[str, int]) -> 
             )
 
 
-def _validate_victims(where: str, step: AcquireStep, shape: tuple[int, int]) -> None:
-    """Check what a step says about the choice of victims."""
-    for name, value, least in (
-        ("least", step.least, 1),
-        ("attempts", step.attempts, 0),
-    ):
+def _validate_choice(where: str, step: AcquireStep, shape: tuple[int, int]) -> None:
+    """Check how a step chooses an instance."""
+    choice = step.choice
+    for name, value, least in (("least", choice.least, 1), ("attempts", choice.attempts, 0)):
         if not (type(value) is int and least <= value <= MAX_INT32):
             raise PolicyError(
                 f"{where}: {name}: found {value!r}, accepted an integer from {least} on"
             )
-    chooses = step.rank is not None or step.weight is not None or step.attempts > 0
-    if step.where == "own" and chooses:
-        raise PolicyError(f"{where}: rank, weight and attempts are not for where 'own'")
-    if step.rank is not None and step.weight is not None:
-        raise PolicyError(f"{where}: found rank and weight, accepted one of them")
-    for name, array, lowest in (("rank", step.rank, -1), ("weight", step.weight, 0)):
-        if array is None:
-            continue
-        if getattr(array, "dtype", np.dtype(float)).kind not in "iu":
-            raise PolicyError(f"{where}: {name}: accepted an array of integers")
-        if array.shape != shape:
-            raise PolicyError(
-                f"{where}: {name}: found shape {array.shape}, accepted {shape} (workers, instances)"
-            )
-        wrong = np.argwhere((array < lowest) | (array > MAX_INT32))
-        if len(wrong):
-            worker, instance = wrong[0].tolist()
-            raise PolicyError(
-                f"{where}: {name}[{worker}, {instance}]: found {array[worker, instance]}, "
-                f"accepted {lowest} to {MAX_INT32}"
-            )
-    if step.weight is not None:
-        total = step.weight.sum(axis=1, dtype=np.int64)
+    if step.where == "own" and (not isinstance(choice, Uniform) or choice.attempts > 0):
+        raise PolicyError(f"{where}: ranks, weights and attempts are not for where 'own'")
+    if isinstance(choice, Ranked):
+        _validate_table(f"{where}: rank", choice.rank, -1, shape)
+    if isinstance(choice, Weighted):
+        _validate_table(f"{where}: weight", choice.weight, 0, shape)
+        total = choice.weight.sum(axis=1, dtype=np.int64)
         if total.max(initial=0) > MAX_INT32:
             worker = int(total.argmax())
             raise PolicyError(
                 f"{where}: weight: the weights of worker {worker} sum to {int(total[worker])}, "
                 f"accepted up to {MAX_INT32}"
             )
+
+
+def _validate_table(what: str, array: Int32Array, lowest: int, shape: tuple[int, int]) -> None:
+    """Check a table of ranks or weights by worker and instance."""
+    if getattr(array, "dtype", np.dtype(float)).kind not in "iu":
+        raise PolicyError(f"{what}: accepted an array of integers")
+    if array.shape != shape:
+        raise PolicyError(
+            f"{what}: found shape {array.shape}, accepted {shape} (workers, instances)"
+        )
+    wrong = np.argwhere((array < lowest) | (array > MAX_INT32))
+    if len(wrong):
+        worker, instance = wrong[0].tolist()
+        raise PolicyError(
+            f"{what}[{worker}, {instance}]: found {array[worker, instance]}, "
+            f"accepted {lowest} to {MAX_INT32}"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import Counters, Monitor, View
+from simsched.policy.contract.base import Counters, Monitor, PlanView
 from simsched.policy.parts.placement import host_nodes
 from simsched.policy.parts.traffic import choose_moves, hotness, sample_pages
 
@@ -17,8 +17,6 @@ PUBLISHED_SAMPLES = 4  #: pages of each block, also of blocks that have fewer
 def monitoring_workers(worker_domain: NDArray[np.int32], n_threads: int) -> list[int]:
     """Return the workers that monitor: from the domains in turn, the last ones first, never all.
 
-    Examples
-    --------
     >>> monitoring_workers(np.array([0, 0, 0, 1, 1, 1], np.int32), 3)
     [2, 5, 1]
     """
@@ -33,7 +31,7 @@ def monitoring_workers(worker_domain: NDArray[np.int32], n_threads: int) -> list
     return chosen
 
 
-def monitor(view: View, n_samples: int, n_threads: int) -> Monitor:
+def monitor(view: PlanView, n_samples: int, n_threads: int) -> Monitor:
     """Return random pages of every block and the length of a polling loop of some threads."""
     pages = pages_of(view)
     most = max(int(pages.max(initial=1)), PUBLISHED_SAMPLES)
@@ -42,7 +40,7 @@ def monitor(view: View, n_samples: int, n_threads: int) -> Monitor:
     return Monitor(max(loop_ps, 1), sampled * _page_bytes(view))
 
 
-def moves(view: View, counters: Counters) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def moves(view: PlanView, counters: Counters) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return which blocks migrate, and where to."""
     machine = view.machine
     usable = set(host_nodes(machine))
@@ -61,11 +59,11 @@ def moves(view: View, counters: Counters) -> tuple[NDArray[np.int32], NDArray[np
     )
 
 
-def pages_of(view: View) -> Int64Array:
+def pages_of(view: PlanView) -> Int64Array:
     """Return the number of pages of each block, at least 1."""
     return np.maximum(-(-view.workload.graph.block_bytes // _page_bytes(view)), 1)
 
 
-def _page_bytes(view: View) -> int:
+def _page_bytes(view: PlanView) -> int:
     """Return the page size; host nodes share one."""
     return view.machine.nodes[host_nodes(view.machine)[0]].page_bytes

@@ -9,13 +9,7 @@ from simsched.workload.graph import TaskGraph
 
 
 def root_degree(graph: TaskGraph) -> int:
-    """Return how many children the first task without a parent has, at which the recursion begins.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        A spawn tree.
-    """
+    """Return the children of the first task without a parent, at which the recursion begins."""
     root = int(np.flatnonzero(graph.parent < 0)[0])
     return int(graph.child_ptr[root + 1] - graph.child_ptr[root])
 
@@ -23,25 +17,6 @@ def root_degree(graph: TaskGraph) -> int:
 def boundary_level(degree: int, n_sockets: int, data_bytes: int, cache_bytes: int) -> int:
     """Return the level of a full tree at which its subtrees fit and are enough for all sockets.
 
-    Parameters
-    ----------
-    degree : int
-        Children of each inner task, D.
-    n_sockets : int
-        Sockets M.
-    data_bytes : int
-        Size of the input, S_d.
-    cache_bytes : int
-        Shared cache of a socket, S_c; 0 when there is none to fit.
-
-    Returns
-    -------
-    int
-        Level of the roots of subtrees, the recursion's root having level 1; 0 for one socket or a
-        tree that does not branch, which random stealing serves.
-
-    Notes
-    -----
     ``max(ceil(log_D M + 1), ceil(log_D(S_d / S_c) + 1))``, in integers: the lowest level L with
     ``D^(L - 1) >= M`` and ``S_d <= S_c D^(L - 1)``.
 
@@ -50,8 +25,6 @@ def boundary_level(degree: int, n_sockets: int, data_bytes: int, cache_bytes: in
     Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, Eq.
     3.1-3.4.
 
-    Examples
-    --------
     Heat on 3072 x 2048 doubles in two copies, 96 MB, on four sockets with 6 MB each:
 
     >>> boundary_level(2, 4, 96 * 2**20, 6 * 2**20)
@@ -70,24 +43,6 @@ def same_places(
 ) -> NDArray[np.int32]:
     """Return for each root the socket of the task with the same identifier in another graph.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        The graph of the roots.
-    roots : ndarray of int32
-        Tasks of it.
-    other : TaskGraph
-        Where they are looked for.
-    socket : ndarray of int32, shape (other.n_tasks,)
-        Sockets of its tasks.
-
-    Returns
-    -------
-    ndarray of int32, shape (graph.n_tasks,)
-        -1 for tasks that are no roots.
-
-    Notes
-    -----
     Child i of a task with the identifier S has the identifier S_i. Where the other tree ends
     earlier, the nearest ancestor counts.
     """

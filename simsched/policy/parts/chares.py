@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Policy, View, param
+from simsched.policy.contract.base import PlanView, Policy, param
 from simsched.policy.parts.loop import static_chunks
 from simsched.workload.graph import TaskGraph
 
@@ -18,34 +18,15 @@ MAPPINGS = ("block", "cyclic")
 
 
 class Team(NamedTuple):
-    """Workers of a run.
+    """Workers of a run."""
 
-    Parameters
-    ----------
-    pe : ndarray of int32, shape (n_pes,)
-        Worker of each processing element.
-    io : ndarray of int32, shape (n_pes,)
-        Worker that fetches data for it; its own when it has no helper.
-    """
-
-    pe: Int32Array
-    io: Int32Array
+    pe: Int32Array  # shape (n_pes,): worker of each processing element
+    io: Int32Array  # shape (n_pes,): worker that fetches data for it; its own when it has no helper
 
 
-def make_team(view: View, io: str, pes: int) -> Team:
+def make_team(view: PlanView, io: str, pes: int) -> Team:
     """Return which workers compute and which move data.
 
-    Parameters
-    ----------
-    view : View
-        Workers with their threads.
-    io : {"none", "single", "multi"}
-        Nobody, one worker for all, or one worker per processing element moves data.
-    pes : int
-        Largest number of processing elements; 0 for all.
-
-    Notes
-    -----
     Processing elements are the first workers of cores. Helpers are second workers of the same
     cores: that of the first processing element for ``single``. Where a core that is needed has only
     one worker, workers are paired instead: every second one helps the one before it; for
@@ -81,15 +62,6 @@ def make_team(view: View, io: str, pes: int) -> Team:
 def map_chares(n_tasks: int, n_pes: int, mapping: str) -> Int32Array:
     """Return the processing element of each task.
 
-    Parameters
-    ----------
-    n_tasks, n_pes : int
-        Tasks, and processing elements that they are divided among.
-    mapping : {"block", "cyclic"}
-        Contiguous parts, or single tasks in turn.
-
-    Examples
-    --------
     >>> map_chares(5, 2, "block").tolist(), map_chares(5, 2, "cyclic").tolist()
     ([0, 0, 0, 1, 1], [0, 1, 0, 1, 0])
     """
@@ -98,7 +70,7 @@ def map_chares(n_tasks: int, n_pes: int, mapping: str) -> Int32Array:
     return np.arange(n_tasks, dtype=np.int32) % np.int32(n_pes)
 
 
-def active_workers(view: View, workers: Int32Array) -> NDArray[np.bool_]:
+def active_workers(view: PlanView, workers: Int32Array) -> NDArray[np.bool_]:
     """Return which of all workers take part; shape (n_workers,)."""
     active = np.zeros(view.n_workers, bool)
     active[workers] = True
@@ -106,7 +78,7 @@ def active_workers(view: View, workers: Int32Array) -> NDArray[np.bool_]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChareProgram(Policy):
+class ChareProgram(Policy[None]):
     """Base of the policies that run chares.
 
     Parameters

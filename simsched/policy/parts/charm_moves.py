@@ -27,45 +27,24 @@ COMPUTE, FETCH, EVICT = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class MovingWorkload(Workload):
-    """A program whose iteration moves its data, with who does what.
+    """A program whose iteration moves its data, with who does what."""
 
-    Parameters
-    ----------
-    role : ndarray of int8, shape (n_tasks,)
-        `COMPUTE`, `FETCH` or `EVICT` for each task of `graph`.
-    pe : ndarray of int32, shape (n_tasks,)
-        Processing element that computes, or for which data are moved.
-    n_blocks : int
-        Blocks of the program; buffers follow.
-    """
-
+    #: shape (n_tasks,): `COMPUTE`, `FETCH` or `EVICT` for each task of `graph`
     role: Int8Array = field(default_factory=lambda: np.empty(0, np.int8))
+    #: shape (n_tasks,): processing element that computes, or for which data are moved
     pe: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
-    n_blocks: int = 0
+    n_blocks: int = 0  # blocks of the program; buffers follow
 
 
 @dataclass(frozen=True)
 class MoveCost:
-    """What a move costs beside the bandwidth.
+    """What a move costs beside the bandwidth."""
 
-    Parameters
-    ----------
-    seconds_per_page : float
-        Allocating a page of the target and releasing one of the source.
-    seconds : float
-        Locks and signals of one move.
-    page_bytes : int
-        Size of a page.
-    chunk_bytes : int
-        A copy reads and writes in turn this many bytes; more than any cache holds.
-    ops_per_s : ndarray of float64, shape (n_kinds,)
-        Operations per second of the machine's cores, for each kind of the graph.
-    """
-
-    seconds_per_page: float
-    seconds: float
-    page_bytes: int
-    chunk_bytes: int
+    seconds_per_page: float  # allocating a page of the target and releasing one of the source
+    seconds: float  # locks and signals of one move
+    page_bytes: int  # size of a page
+    chunk_bytes: int  # A copy reads and writes in turn this many bytes; more than any cache holds
+    #: shape (n_kinds,): operations per second of the machine's cores, for each kind of the graph
     ops_per_s: FloatArray
 
     def ops(self, size: Int64Array) -> FloatArray:
@@ -85,21 +64,6 @@ def with_moves(
 ) -> MovingWorkload:
     """Return a program that fetches blocks before use and evicts them afterwards.
 
-    Parameters
-    ----------
-    workload : Workload
-        The program.
-    graph : TaskGraph
-        Its iteration without spawn tree.
-    plan : Residency
-        Stays of its blocks.
-    owner : ndarray of int32, shape (n_tasks,)
-        Processing element of each task.
-    cost : MoveCost
-        What a move costs.
-
-    Notes
-    -----
     Tasks keep their numbers. Fetch s is task ``n + 2 s``, in the order of stays, and its copy the
     next one; evicts follow in the same way. A fetch or evict allocates in its body and then runs
     the copy, which it spawns as its only child: the two do not overlap. Dependences are: fetch

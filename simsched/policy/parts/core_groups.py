@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 
 Int32Array = NDArray[np.int32]
 FloatArray = NDArray[np.float64]
@@ -20,21 +20,11 @@ MAX_CANDIDATES = 3_000_000
 
 @dataclass(frozen=True, eq=False)
 class CoreGroups:
-    """Workers by the speed of the cores on which they start; group 0 is the fastest.
+    """Workers by the speed of the cores on which they start; group 0 is the fastest."""
 
-    Parameters
-    ----------
-    of_worker : ndarray of int32, shape (n_workers,)
-        Group of each worker.
-    size : ndarray of int32, shape (n_groups,)
-        Number of workers.
-    ops_per_s : ndarray of float64, shape (n_groups,)
-        Speed of a core, falling.
-    """
-
-    of_worker: Int32Array
-    size: Int32Array
-    ops_per_s: FloatArray
+    of_worker: Int32Array  # shape (n_workers,): group of each worker
+    size: Int32Array  # shape (n_groups,): number of workers
+    ops_per_s: FloatArray  # shape (n_groups,): speed of a core, falling
 
     @property
     def n(self) -> int:
@@ -47,7 +37,7 @@ class CoreGroups:
         return int(self.of_worker.argmin())
 
 
-def core_groups(view: View) -> CoreGroups:
+def core_groups(view: PlanView) -> CoreGroups:
     """Return the groups of the workers of a run."""
     machine = view.machine
     kinds = machine.thread_group[view.worker_thread]
@@ -59,8 +49,6 @@ def core_groups(view: View) -> CoreGroups:
 def preference(group: int, n_groups: int) -> list[int]:
     """Return the order in which a core of a group looks at the groups: help the weaker first.
 
-    Examples
-    --------
     >>> preference(1, 3)
     [1, 2, 0]
     """
@@ -75,21 +63,6 @@ def n_candidates(items: int, n_groups: int) -> int:
 def cut_points(times: ArrayLike, size: ArrayLike) -> list[int]:
     """Return where a row of items is cut so that the slowest group needs least time.
 
-    Parameters
-    ----------
-    times : array_like of float, shape (n_items, n_groups)
-        Time of each item on a core of each group; items are in the order of their allocation, the
-        first ones going to group 0. There are as many items as groups, or more.
-    size : array_like of int, shape (n_groups,)
-        Cores of each group.
-
-    Returns
-    -------
-    list of int
-        For each group but the first, its first item.
-
-    Notes
-    -----
     A group needs ``sum of its times / size``. All ways to cut the row into non-empty parts are
     compared; of equal ones the last in lexicographic order remains, because the published loop
     replaces what is not better. With more than `MAX_CANDIDATES` ways, the smallest time is found by

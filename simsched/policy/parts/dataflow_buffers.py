@@ -23,14 +23,10 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class Buffers:
-    """Private buffers of a program.
+    """Private buffers of a program."""
 
-    Parameters
-    ----------
-    producer, consumer : ndarray of int32, shape (n_blocks,)
-        Task that writes and that reads each block; -1 for blocks that are no buffers.
-    """
-
+    #: shape (n_blocks,): task that writes and that reads each block; -1 for blocks that are no
+    #: buffers
     producer: Int32Array
     consumer: Int32Array
 
@@ -41,13 +37,7 @@ class Buffers:
 
 
 def find_buffers(graph: TaskGraph) -> Buffers:
-    """Return the private buffers of a program.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        The program.
-    """
+    """Return the private buffers of a program."""
     n_blocks = graph.n_blocks
     task = np.repeat(np.arange(graph.n_tasks, dtype=np.int32), np.diff(graph.access_ptr))
     writes, reads = graph.written_bytes > 0, graph.read_bytes > 0
@@ -82,19 +72,6 @@ def block_pools(
 ) -> BlockPools:
     """Return how the buffers of a program are allocated and freed.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        The program.
-    buffers : Buffers
-        Its private buffers.
-    allocation : {"immediate", "deferred", "dependence_aware"}
-        Scheme.
-    tracked_bytes : int
-        Smallest buffer whose node is looked up when it is freed.
-
-    Notes
-    -----
     Buffers are freed when their consumer has ended. `immediate`: the inputs of a task are allocated
     when it is created, on its creator's node. `deferred`: just before their producer writes them,
     on its node. `dependence_aware`: when their consumer is created, on the node on which the

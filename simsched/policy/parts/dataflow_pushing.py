@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import HookView, PlanView
 from simsched.policy.parts.dataflow_buffers import Buffers
 from simsched.workload.graph import TaskGraph
 
@@ -42,29 +42,11 @@ def write_read_ratio(machine: Machine) -> float:
 
 
 class Pushing:
-    """Algorithm 1 for one run.
-
-    Parameters
-    ----------
-    view : View
-        What the policy knows.
-    graph : TaskGraph
-        The program.
-    buffers : Buffers
-        Its private buffers.
-    kind : str
-        One of `PUSHINGS` but "none".
-    input_weight, output_weight : float
-        Weights of input and output bytes.
-    threshold_bytes : int
-        Tasks with fewer bytes are kept.
-    tracked_bytes : int
-        Smallest buffer whose node is looked up.
-    """
+    """Algorithm 1 for one run."""
 
     def __init__(
         self,
-        view: View,
+        view: PlanView,
         graph: TaskGraph,
         buffers: Buffers,
         *,
@@ -112,13 +94,12 @@ class Pushing:
         self._weight = np.concatenate(weights)[order].tolist()
         self._enough = (self._total >= self._threshold).tolist()
 
-    def target(self, view: View, task: int, worker: int) -> int | None:
+    def target(self, view: HookView, task: int, worker: int) -> int | None:
         """Return the worker that a task is to be handed to; None keeps it with `worker`."""
-        assert view.state is not None
         begin, end = self._begin[task], self._begin[task + 1]
         if begin == end or not self._enough[task]:
             return None
-        home = view.state.block_home
+        home = view.live.block_home
         local = self._domain[worker]
         if self._kind == "original":
             largest = max(range(begin, end), key=self._bytes.__getitem__)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import AcquireStep, View
+from simsched.policy.contract.base import AcquireStep, PlanView, Ranked, Uniform, Weighted
 
 STEALINGS = ("random", "hierarchical")
 
 
-def search_order(stealing: str, view: View) -> tuple[AcquireStep, ...]:
+def search_order(stealing: str, view: PlanView) -> tuple[AcquireStep, ...]:
     """Return how a worker looks for work."""
     own = (
         AcquireStep("pushed", "own", "newest"),
@@ -25,21 +25,20 @@ def search_order(stealing: str, view: View) -> tuple[AcquireStep, ...]:
             "deque",
             "other_domains",
             "oldest",
-            rank=np.where(hops == distance, 0, -1).astype(np.int32),
-            attempts=1,
+            choice=Ranked(np.where(hops == distance, 0, -1).astype(np.int32), attempts=1),
         )
         for distance in np.unique(hops[hops > 0]).tolist()
     ]
     return (
         *own,
-        AcquireStep("deque", "same_domain", "oldest", rank=near_ranks(view)),
+        AcquireStep("deque", "same_domain", "oldest", choice=Ranked(near_ranks(view))),
         *first_round,
-        AcquireStep("deque", "anywhere", "oldest", attempts=1),
-        AcquireStep("deque", "other_domains", "oldest", weight=far_weights(view)),
+        AcquireStep("deque", "anywhere", "oldest", choice=Uniform(attempts=1)),
+        AcquireStep("deque", "other_domains", "oldest", choice=Weighted(far_weights(view))),
     )
 
 
-def near_ranks(view: View) -> NDArray[np.int32]:
+def near_ranks(view: PlanView) -> NDArray[np.int32]:
     """Return 0 for workers that share the smallest shared cache, 1 for others of the domain.
 
     Shape (n_workers, n_workers); -1 elsewhere.
@@ -56,7 +55,7 @@ def near_ranks(view: View) -> NDArray[np.int32]:
     return rank
 
 
-def far_weights(view: View) -> NDArray[np.int32]:
+def far_weights(view: PlanView) -> NDArray[np.int32]:
     """Return how often workers of other domains are tried after the first round.
 
     Shape (n_workers, n_workers). Per round one attempt at each hop distance and one at the whole

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError
 from simsched.machine.model import CoreGroup
-from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing
 from simsched.policy.contract.base import (
     AcquireStep,
     Counters,
     Plan,
+    PlanView,
     Update,
-    View,
     param,
     seconds_to_ps,
 )
+from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.division import Division, divided
@@ -40,18 +40,11 @@ CPU_PART, COPY_IN, KERNEL, COPY_OUT = range(4)
 
 @dataclass(frozen=True)
 class Sides:
-    """Who executes the parts of a step.
+    """Who executes the parts of a step."""
 
-    Parameters
-    ----------
-    cpu : tuple of int
-        Workers that share the processor's part, part 0; empty when there are none.
-    devices : tuple of int
-        Worker of each device; a part each, after that of the processor.
-    """
-
+    #: workers that share the processor's part, part 0; empty when there are none
     cpu: tuple[int, ...]
-    devices: tuple[int, ...]
+    devices: tuple[int, ...]  # worker of each device; a part each, after that of the processor
 
     @property
     def n_parts(self) -> int:
@@ -66,29 +59,15 @@ class Sides:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop that can be divided anywhere: what an iteration costs.
+    """A loop that can be divided anywhere: what an iteration costs."""
 
-    Parameters
-    ----------
-    units : int
-        Iterations.
-    kinds : tuple of str
-        Processor kinds, in the order of the costs.
-    fixed_ops, unit_ops, least_units : ndarray of float64, shape (n_kinds,)
-        As for :class:`~simsched.workload.division.Division`.
-    block : ndarray of int32, shape (n_accesses,)
-        Blocks that an iteration accesses.
-    read_bytes, written_bytes : ndarray of float64, shape (n_accesses,)
-        Bytes per iteration.
-    """
-
-    units: int
-    kinds: tuple[str, ...]
-    fixed_ops: FloatArray
+    units: int  # iterations
+    kinds: tuple[str, ...]  # processor kinds, in the order of the costs
+    fixed_ops: FloatArray  # shape (n_kinds,): as for :class:`~simsched.workload.division.Division`
     unit_ops: FloatArray
     least_units: FloatArray
-    block: Int32Array
-    read_bytes: FloatArray
+    block: Int32Array  # shape (n_accesses,): blocks that an iteration accesses
+    read_bytes: FloatArray  # shape (n_accesses,): bytes per iteration
     written_bytes: FloatArray
 
 
@@ -115,13 +94,7 @@ def _of_parts(graph: TaskGraph, division: Division) -> list[NDArray[Any]]:
 
 
 def loop_of(program: Workload) -> Loop:
-    """Return the loop that a program with divisible work is.
-
-    Raises
-    ------
-    ModelError
-        When its parts are not one task each, all with the same costs.
-    """
+    """Return the loop that a program with divisible work is."""
     graph, division = program.graph, program.division
     assert division is not None
     if not is_loop(program):
@@ -139,23 +112,15 @@ def loop_of(program: Workload) -> Loop:
     )
 
 
-def group_of_worker(view: View, worker: int) -> CoreGroup:
+def group_of_worker(view: PlanView, worker: int) -> CoreGroup:
     """Return the kind of core on which a worker runs."""
     machine = view.machine
     core = int(machine.thread_core[view.worker_thread[worker]])
     return machine.core_groups[int(machine.core_group[core])]
 
 
-def sides_of(view: View, threads: int) -> Sides:
-    """Return who takes part in steps.
-
-    Parameters
-    ----------
-    view : View
-        Machine and workers.
-    threads : int
-        Workers for the processor's part, on different cores as far as possible; 0 for one per core.
-    """
+def sides_of(view: PlanView, threads: int) -> Sides:
+    """Return who takes part in steps."""
     cpu = [w for w in range(view.n_workers) if group_of_worker(view, w).kind == CPU]
     cores = view.machine.thread_core[view.worker_thread[cpu]].tolist()
     rank = [cores[:i].count(core) for i, core in enumerate(cores)]
@@ -179,20 +144,13 @@ class _Row:
     writes: float = 0.0
 
 
-def step_program(view: View, threads: int) -> Workload:
+def step_program(view: PlanView, threads: int) -> Workload:
     """Return the program whose iterations are steps.
 
     The processor's part is a task for each of its threads, with equal shares of the part. The part
     of a device copies its input from main memory, runs the kernel and copies the output back. The
     kernel includes the machine's cost of a launch. A copy reads or writes main memory over the link
     of the device.
-
-    Parameters
-    ----------
-    view : View
-        Machine, workers and the loop.
-    threads : int
-        As for :func:`sides_of`.
     """
     program, loop, sides = view.workload, loop_of(view.workload), sides_of(view, threads)
     rows = []
@@ -261,15 +219,6 @@ def _assembled(graph: TaskGraph, loop: Loop, rows: list[_Row]) -> tuple[TaskGrap
 def rounded(shares: FloatArray, count: int) -> Int64Array:
     """Return whole units by shares: rounded for the parts after the first, which gets the rest.
 
-    Parameters
-    ----------
-    shares : ndarray of float64, shape (n_parts,)
-        Shares that add up to 1.
-    count : int
-        Units in all.
-
-    Examples
-    --------
     >>> rounded(np.array([0.5, 0.5]), 513).tolist()
     [256, 257]
     """
@@ -290,20 +239,9 @@ def first_fraction(units: int, fraction: float, least: int) -> int:
 def with_unmeasured(units: Int64Array, unmeasured: NDArray[np.bool_]) -> Int64Array:
     """Return a step in which parts whose speed is not known have a unit each.
 
-    Parameters
-    ----------
-    units : ndarray of int64, shape (n_parts,)
-        The step by the shares.
-    unmeasured : ndarray of bool, shape (n_parts,)
-        Parts that need a unit.
-
-    Notes
-    -----
     Each unit comes from the part that has most to spare, the first of several; a part that needs
     one keeps its last. In a step with fewer units than such parts some remain without.
 
-    Examples
-    --------
     >>> with_unmeasured(np.array([0, 3, 5]), np.array([True, True, False])).tolist()
     [1, 3, 4]
     >>> with_unmeasured(np.array([0, 1]), np.array([True, True])).tolist()
@@ -321,24 +259,13 @@ def with_unmeasured(units: Int64Array, unmeasured: NDArray[np.bool_]) -> Int64Ar
 
 @dataclass(eq=False)
 class DivisionState:
-    """What a dividing policy remembers.
+    """What a dividing policy remembers."""
 
-    Parameters
-    ----------
-    sides : Sides
-        Who takes part.
-    shares : ndarray of float64, shape (n_parts,)
-        Shares of the parts in the present step.
-    rate : ndarray of float64, shape (n_parts,)
-        Units per second of each part when it last had work; 0 before.
-    step : int
-        Units of the present step.
-    """
-
-    sides: Sides
-    shares: FloatArray
+    sides: Sides  # who takes part
+    shares: FloatArray  # shape (n_parts,): shares of the parts in the present step
+    #: shape (n_parts,): units per second of each part when it last had work; 0 before
     rate: FloatArray
-    step: int = 0
+    step: int = 0  # units of the present step
 
     @property
     def unmeasured(self) -> NDArray[np.bool_]:
@@ -348,7 +275,7 @@ class DivisionState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DividingPolicy(PlacedPolicy):
+class DividingPolicy(PlacedPolicy[DivisionState]):
     """Base of policies that divide a loop between a processor and its devices.
 
     Parameters
@@ -362,21 +289,21 @@ class DividingPolicy(PlacedPolicy):
     threads: int = param(1, low=0)
     decision_s: float = param(1e-6, low=0.0, high=1e6)
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program as steps; one without divisible work as it is."""
         if view.workload.division is None:
             return view.workload
         return step_program(view, self.threads)
 
-    def start(self, view: View) -> DivisionState:
+    def start(self, view: PlanView) -> DivisionState:
         """Return who takes part."""
         sides = sides_of(view, self.threads)
         return DivisionState(sides, device_shares(sides, 0.5), np.zeros(sides.n_parts))
 
-    def plan(self, view: View, state: DivisionState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: DivisionState, graph: TaskGraph) -> Plan:
         """Return a plan in which every part stays on its workers."""
         if view.workload.division is None:
-            return WorkSharing().plan(view, None, graph)
+            return central_queue(graph)
         workers = list(state.sides.cpu)
         workers += [device for device in state.sides.devices for _ in (COPY_IN, KERNEL, COPY_OUT)]
         active = np.zeros(view.n_workers, bool)
@@ -387,7 +314,9 @@ class DividingPolicy(PlacedPolicy):
             active_workers=active,
         )
 
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+    def on_iteration(
+        self, view: PlanView, state: DivisionState, counters: Counters
+    ) -> Update | None:
         """Return the time that the scheduler needs."""
         return (
             None
@@ -427,7 +356,7 @@ class MeasuringPolicy(DividingPolicy):
     timer_noise: float = param(0.0, low=0.0, high=1.0)
 
     def divide(
-        self, view: View, state: DivisionState, remaining: int, counters: Counters | None
+        self, view: PlanView, state: DivisionState, remaining: int, counters: Counters | None
     ) -> Int64Array:
         """Return the first step of an invocation or, with new shares, the next one."""
         division = view.workload.division
@@ -452,11 +381,9 @@ class MeasuringPolicy(DividingPolicy):
         state.step = count
         return with_unmeasured(rounded(state.shares, count), state.unmeasured)
 
-    def follow(self, view: View, state: DivisionState, counters: Counters) -> FloatArray:
+    def follow(self, view: PlanView, state: DivisionState, counters: Counters) -> FloatArray:
         """Return new shares, in proportion to the speeds of the step that has just ended.
 
-        Notes
-        -----
         Speeds are units per second, ``r_p = n_p / T_p``; new shares ``r_p / sum r``. A part that
         had no units keeps the speed that it had before; shares remain until the speed of every part
         that has a share is known.

@@ -29,13 +29,6 @@ UPPER, ROOT, INNER = 0, 1, 2  #: above the boundary, on it, below it
 def task_bytes(graph: TaskGraph) -> Int64Array:
     """Return the bytes of data that each task touches itself, in its body or join.
 
-    Returns
-    -------
-    ndarray of int64, shape (n_tasks,)
-        Bytes.
-
-    Notes
-    -----
     What a task moves of a block counts once, ``min(moved, size of the block)``: reading what is
     then written does not make data larger.
     """
@@ -46,13 +39,6 @@ def task_bytes(graph: TaskGraph) -> Int64Array:
 def exact_footprint(graph: TaskGraph) -> Int64Array:
     """Return the bytes of data that the subtree of each task involves, shared data counted once.
 
-    Returns
-    -------
-    ndarray of int64, shape (n_tasks,)
-        Bytes; never more than all blocks together.
-
-    Notes
-    -----
     Tasks of a subtree that move parts of one block are taken to share none of it until the block is
     complete: ``min(sum of moved, size of the block)``. A leaf's halo rows thus count, those between
     two leaves of the subtree do not.
@@ -87,20 +73,6 @@ def exact_footprint(graph: TaskGraph) -> Int64Array:
 def estimated_footprint(graph: TaskGraph, input_bytes: float) -> FloatArray:
     """Return the footprint that a compiler derives from the size of the input.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph; each tree of it is taken to work on the whole input.
-    input_bytes : float
-        Size of the input in bytes.
-
-    Returns
-    -------
-    ndarray of float64, shape (n_tasks,)
-        Bytes.
-
-    Notes
-    -----
     ``D(t) = input / product of the numbers of children of all ancestors of t``: every task divides
     its data evenly.
 
@@ -122,21 +94,7 @@ def input_bytes(graph: TaskGraph) -> int:
 
 
 def shared_cache_bytes(machine: Machine, domains: NDArray[np.integer]) -> int:
-    """Return the capacity in bytes of the outermost caches of a NUMA domain.
-
-    Parameters
-    ----------
-    machine : Machine
-        Machine description.
-    domains : ndarray of int
-        Domains that count; of unequal ones the smallest capacity is returned.
-
-    Returns
-    -------
-    int
-        Capacity of all instances of the outermost level in one domain together; 0 when the machine
-        has no caches.
-    """
+    """Return the capacity in bytes of the outermost caches of a NUMA domain."""
     if not machine.caches:
         return 0
     outermost = machine.caches[-1]
@@ -150,13 +108,7 @@ def shared_cache_bytes(machine: Machine, domains: NDArray[np.integer]) -> int:
 
 
 def missing_bytes(counters: Counters, machine: Machine) -> Int64Array | None:
-    """Return the bytes that missed the outermost caches of one core each, per counter group.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_groups,), or None
-        None on a machine without private caches.
-    """
+    """Return the bytes that missed the outermost caches of one core each, per counter group."""
     private = [
         level
         for level, cache in enumerate(machine.caches)
@@ -167,21 +119,13 @@ def missing_bytes(counters: Counters, machine: Machine) -> Int64Array | None:
 
 @dataclass(frozen=True, eq=False)
 class Tiers:
-    """A spawn tree cut in two: *upper* tasks, *roots* of subtrees, and what is *inner* to these.
+    """A spawn tree cut in two: *upper* tasks, *roots* of subtrees, and what is *inner* to these."""
 
-    Parameters
-    ----------
-    of_task : ndarray of int8, shape (n_tasks,)
-        `UPPER`, `ROOT` or `INNER`.
-    root_of : ndarray of int32, shape (n_tasks,)
-        Root of the subtree that a task belongs to; -1 for upper tasks.
-    separable : bool
-        Whether no inner task depends on one outside its subtree, so that a subtree that has been
-        started needs nothing else.
-    """
-
-    of_task: Int8Array
+    of_task: Int8Array  # shape (n_tasks,): `UPPER`, `ROOT` or `INNER`
+    #: shape (n_tasks,): root of the subtree that a task belongs to; -1 for upper tasks
     root_of: Int32Array
+    #: whether no inner task depends on one outside its subtree, so that a subtree that has been
+    #: started needs nothing else
     separable: bool
 
     @property
@@ -195,17 +139,6 @@ def cut_by_footprint(
 ) -> Tiers:
     """Return the tiers in which the subtrees are the largest ones that fit a cache.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph.
-    footprint : ndarray, shape (n_tasks,)
-        Footprint of each task in bytes.
-    capacity_bytes : float
-        Size of the cache.
-
-    Notes
-    -----
     A task that does not fit, like its parent, is upper; one that fits while its parent does not is
     a root; the others are inner. What the rule leaves open: data of exactly the capacity fit, a
     task without parent that fits is a root, and so is one that does not fit and spawns nothing.
@@ -221,18 +154,6 @@ def cut_by_footprint(
 def cut_by_level(graph: TaskGraph, level: int, *, root_level: int = 1) -> Tiers:
     """Return the tiers in which the subtrees begin at one level of the tree.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph.
-    level : int
-        Level of the roots of subtrees.
-    root_level : int
-        Level of tasks without a parent: 1 when the tree begins with the recursion, 0 when it begins
-        with the program that starts the recursion.
-
-    Notes
-    -----
     A task above the level that spawns nothing is a root as well.
 
     References
@@ -246,15 +167,7 @@ def cut_by_level(graph: TaskGraph, level: int, *, root_level: int = 1) -> Tiers:
 
 
 def cut_at(graph: TaskGraph, low: NDArray[np.bool_]) -> Tiers:
-    """Return the tiers whose roots are the topmost of given tasks, and tasks that spawn nothing.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph.
-    low : ndarray of bool, shape (n_tasks,)
-        Tasks that are not upper.
-    """
+    """Return the tiers whose roots are the topmost of given tasks, and tasks that spawn nothing."""
     low = low | (np.diff(graph.child_ptr) == 0)
     of_task = np.full(graph.n_tasks, UPPER, np.int8)
     root_of = np.full(graph.n_tasks, -1, np.int32)

@@ -14,21 +14,6 @@ UNSETTLED = -1
 class Localization:
     """Record of the sockets on which subgraphs have been tried, and what was found there.
 
-    Parameters
-    ----------
-    n_subgraphs, n_sockets : int
-        How many there are.
-
-    Attributes
-    ----------
-    socket : ndarray of int32, shape (n_subgraphs,)
-        Socket on which each subgraph has been settled, or `UNSETTLED`.
-    is_high : ndarray of bool, shape (n_subgraphs,)
-        Settled because local accesses were at least as many as remote ones there (high-localized);
-        the others are settled where their local accesses were most (low-localized).
-
-    Notes
-    -----
     In round r, subgraph g of n is tried on socket (home + r) mod M with home = floor(g * M / n):
     contiguous parts of the program start on different sockets and every round is balanced.
 
@@ -57,13 +42,7 @@ class Localization:
         return np.where(self.socket == UNSETTLED, turn, self.socket).astype(np.int32)
 
     def record(self, group_bytes: Int64Array) -> None:
-        """Take in the counters of a round.
-
-        Parameters
-        ----------
-        group_bytes : ndarray of int64, shape (n_subgraphs, n_memory_kinds, 2)
-            Bytes moved by each subgraph, by kind of memory, local (0) and remote (1).
-        """
+        """Take in the counters of a round."""
         local, remote = group_bytes.sum(axis=1).T
         tried = self.targets()
         is_open = self.socket == UNSETTLED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,34 +18,17 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class _Parts:
-    """Tasks of the loop: the bodies and joins that are kept.
+    """Tasks of the loop: the bodies and joins that are kept."""
 
-    Parameters
-    ----------
-    body, join : ndarray of int64, shape (n_tasks,)
-        Loop index of each task's body and join; -1 when dropped.
-    task : ndarray of int64, shape (n_parts,)
-        Task that each part comes from.
-    is_join : ndarray of bool, shape (n_parts,)
-        Whether a part is a join.
-    """
-
-    body: Int64Array
+    body: Int64Array  # shape (n_tasks,): loop index of each task's body and join; -1 when dropped
     join: Int64Array
-    task: Int64Array
-    is_join: BoolArray
+    task: Int64Array  # shape (n_parts,): task that each part comes from
+    is_join: BoolArray  # shape (n_parts,): whether a part is a join
 
 
 def flatten(graph: TaskGraph) -> TaskGraph:
     """Return the work of a spawn tree as independent tasks in the order of the tree.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph; one without a spawn tree is returned as it is.
-
-    Notes
-    -----
     Leaves are kept. Bodies and joins of inner tasks divide and collect: they are dropped unless
     they access data or, in a graph without any access, have operations. What is kept becomes a task
     without a parent; where the tree has ordered kept parts (a merge after the sorting of both
@@ -86,13 +70,7 @@ def flattened(workload: Workload) -> Workload:
 
 
 def dependence_levels(graph: TaskGraph) -> Int64Array:
-    """Return the number of tasks on the longest chain of dataflow edges that ends before each task.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        A graph without cycles; the spawn tree does not count.
-    """
+    """Return the tasks on the longest chain of dataflow edges that ends before each task."""
     level = np.zeros(graph.n_tasks, np.int64)
     waiting = graph.in_degree.astype(np.int64)
     ready = np.flatnonzero(waiting == 0)
@@ -179,13 +157,6 @@ def _edges(graph: TaskGraph, parts: _Parts) -> tuple[Int64Array, Int64Array]:
 def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
     """Return the worker of each loop item: contiguous parts, the first ones one item larger.
 
-    Parameters
-    ----------
-    n_items, n_workers : int
-        Items to divide, and among how many.
-
-    Examples
-    --------
     >>> static_chunks(7, 3).tolist()
     [0, 0, 0, 1, 1, 2, 2]
     """
@@ -193,3 +164,26 @@ def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
     sizes = np.full(n_workers, share)
     sizes[:larger] += 1
     return np.repeat(np.arange(n_workers, dtype=np.int32), sizes)
+
+
+def least_of_loop(workload: Workload) -> Iterator[Workload]:
+    """Yield a program as a loop executes it at the least, whatever loop that is.
+
+    Leaves of a spawn tree stay, and of the rest what touches data: creating tasks is left out, and
+    so are bodies and joins that merely divide and collect.
+    """
+    init = workload.init and _least_graph(workload.init)
+    yield replace(workload, graph=_least_graph(workload.graph), init=init)
+
+
+def _least_graph(graph: TaskGraph) -> TaskGraph:
+    """Return a graph without the operations that a loop over its leaves leaves out."""
+    if len(graph.child) == 0:
+        return graph
+    body, join = kept(graph)
+    return replace(
+        graph,
+        ops=np.where(body, graph.ops, 0.0),
+        join_ops=np.where(join, graph.join_ops, 0.0),
+        creation_ops=np.zeros(graph.n_tasks),
+    )

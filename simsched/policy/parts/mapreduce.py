@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -21,14 +21,14 @@ from simsched.policy.contract.base import (
     PARENT_FIRST,
     AcquireStep,
     Counters,
-    EngineState,
+    HookView,
     Placement,
     Plan,
+    PlanView,
     Policy,
     Pool,
     PoolGroup,
     Transfer,
-    View,
     Wake,
     param,
     seconds_to_ps,
@@ -48,91 +48,50 @@ HADOOP_MAP_SLOTS = 2  #: default of ``mapred.tasktracker.map.tasks.maximum``
 
 @dataclass(eq=False)
 class Attempt:
-    """An execution of a task on a slot, as its tracker reports it.
+    """An execution of a task on a slot, as its tracker reports it."""
 
-    Parameters
-    ----------
-    task, worker, node : int
-        What runs where.
-    sent_ps : int
-        When the tracker has sent it there.
-    is_backup : bool
-        Whether somebody was executing the task already.
-    phase, fraction : int, float
-        Phase at the last report and the part of it that was done.
-    entered_ps : list of int
-        When each phase was first seen.
-    """
-
-    task: int
+    task: int  # what runs where
     worker: int
     node: int
-    sent_ps: int
-    is_backup: bool = False
-    phase: int = 0
+    sent_ps: int  # when the tracker has sent it there
+    is_backup: bool = False  # whether somebody was executing the task already
+    phase: int = 0  # phase at the last report and the part of it that was done
     fraction: float = 0.0
-    entered_ps: list[int] = field(default_factory=list)
+    entered_ps: list[int] = field(default_factory=list)  # when each phase was first seen
 
 
 @dataclass(eq=False)
 class Tracker:
-    """What the job tracker knows during a run.
+    """What the job tracker knows during a run."""
 
-    Parameters
-    ----------
-    tasks : JobTasks
-        The program.
-    slots : tuple of list of list of int
-        Workers by kind of slot and node.
-    storage : list of int
-        Memory node of each node.
-    replicas : list of tuple of int
-        Memory nodes that hold the input of each task; empty for tasks without.
-    early_maps : ndarray of int32, shape (n_tasks,)
-        Number of map tasks of its job that end before each task may start, beyond what edges say.
-    waiting : Waiting
-        Tasks that may start and that nobody executes.
-    held : dict of int to list of int
-        By job, reduce tasks that may not start yet.
-    n_ended : dict of (int, int) to int
-        Number of tasks that have ended, by kind and job.
-    attempts : dict of int to Attempt
-        By worker, whatever has been sent to it and has not ended.
-    failed : dict of int to None
-        Waiting tasks that have been executed without success, in the order of coming back.
-    killed : set of int
-        Tasks that the policy has killed and that have not come back yet: these have not failed.
-    started : set of int
-        Tasks that were sent to a slot.
-    done : list of int
-        Number of tasks that each node has ended.
-    ended : dict of int to float
-        Seconds that the successful attempt at each ended task took.
-    is_tracking : bool
-        Whether the jobs run; not during the initialisation.
-    memo : dict
-        What policies have worked out from the reports of this heartbeat.
-    next_heartbeat_ps, heartbeats : int
-        Time of the next heartbeat; number of those so far.
-    """
-
-    tasks: JobTasks
-    slots: tuple[list[list[int]], list[list[int]]]
-    storage: list[int]
+    tasks: JobTasks  # the program
+    slots: tuple[list[list[int]], list[list[int]]]  # workers by kind of slot and node
+    storage: list[int]  # memory node of each node
+    #: memory nodes that hold the input of each task; empty for tasks without
     replicas: list[tuple[int, ...]]
+    #: shape (n_tasks,): number of map tasks of its job that end before each task may start, beyond
+    #: what edges say
     early_maps: Int32Array
+    #: tasks that may start and that nobody executes
     waiting: Waiting = field(default_factory=Waiting)
+    #: by job, reduce tasks that may not start yet
     held: dict[int, list[int]] = field(default_factory=dict)
+    #: number of tasks that have ended, by kind and job
     n_ended: dict[tuple[int, int], int] = field(default_factory=dict)
+    #: by worker, whatever has been sent to it and has not ended
     attempts: dict[int, Attempt] = field(default_factory=dict)
+    #: waiting tasks that have been executed without success, in the order of coming back
     failed: dict[int, None] = field(default_factory=dict)
+    #: tasks that the policy has killed and that have not come back yet: these have not failed
     killed: set[int] = field(default_factory=set)
-    started: set[int] = field(default_factory=set)
-    done: list[int] = field(default_factory=list)
+    started: set[int] = field(default_factory=set)  # tasks that were sent to a slot
+    done: list[int] = field(default_factory=list)  # number of tasks that each node has ended
+    #: seconds that the successful attempt at each ended task took
     ended: dict[int, float] = field(default_factory=dict)
-    is_tracking: bool = False
+    is_tracking: bool = False  # whether the jobs run; not during the initialisation
+    #: what policies have worked out from the reports of this heartbeat
     memo: dict[object, Any] = field(default_factory=dict)
-    next_heartbeat_ps: int = 0
+    next_heartbeat_ps: int = 0  # time of the next heartbeat; number of those so far
     heartbeats: int = 0
 
     def __post_init__(self) -> None:
@@ -193,8 +152,11 @@ class Tracker:
         self.done = [0] * self.n_nodes
 
 
+T = TypeVar("T", bound=Tracker)
+
+
 @dataclass(frozen=True, kw_only=True)
-class MapReducePolicy(Policy):
+class MapReducePolicy(Policy[T]):
     """Base of the MapReduce policies.
 
     Parameters
@@ -212,6 +174,8 @@ class MapReducePolicy(Policy):
         Most tasks that a node gets at a request, of both kinds together: one in Hadoop 0.19.
     """
 
+    tracker: ClassVar[type[Tracker]] = Tracker  #: the class T
+
     map_slots: int = param(0, low=0)
     replication: int = param(3, low=1)
     heartbeat_s: float = param(3.0, low=1e-3, high=1e6)
@@ -225,11 +189,16 @@ class MapReducePolicy(Policy):
     # -------------------------------------------------------------------------------------------
     # before the run
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program whose reduce tasks the tracker counts map tasks for."""
         return without_slowstart(view.workload)
 
-    def start(self, view: View) -> Tracker:
+    @staticmethod
+    def least(workload: Workload) -> Iterator[Workload]:
+        """Yield the program in which reduce tasks start after any of the map tasks."""
+        yield without_slowstart(workload)
+
+    def start(self, view: PlanView) -> T:
         """Return the tracker; where splits are does not depend on the policy."""
         graph = view.workload.graph
         tasks = JobTasks(graph)
@@ -246,7 +215,7 @@ class MapReducePolicy(Policy):
         early = np.zeros(graph.n_tasks, np.int32)
         if isinstance(view.workload, CountedWorkload):
             early = view.workload.early_maps
-        return Tracker(tasks, (of_maps, of_reduces), storage, replicas, early)
+        return cast(T, self.tracker(tasks, (of_maps, of_reduces), storage, replicas, early))
 
     def _map_slots(self, fewest: int) -> int:
         """Return the number of map slots, given the slots of the smallest node."""
@@ -259,7 +228,9 @@ class MapReducePolicy(Policy):
             )
         return self.map_slots or HADOOP_MAP_SLOTS
 
-    def _replicas(self, view: View, tasks: JobTasks, storage: list[int]) -> list[tuple[int, ...]]:
+    def _replicas(
+        self, view: PlanView, tasks: JobTasks, storage: list[int]
+    ) -> list[tuple[int, ...]]:
         """Return the disks of the input of each task."""
         disks = sorted(set(storage))
         rng = np.random.default_rng(view.rng.integers(2**63))
@@ -270,7 +241,7 @@ class MapReducePolicy(Policy):
         }
         return [of_block.get(int(block), ()) for block in tasks.input_block.tolist()]
 
-    def place(self, view: View, state: Tracker) -> Placement:
+    def place(self, view: PlanView, state: T) -> Placement:
         """Return splits where they were stored, all other blocks where they are written."""
         graph = view.workload.graph
         home = np.full(graph.n_blocks, -1, np.int32)
@@ -291,7 +262,7 @@ class MapReducePolicy(Policy):
             replicas=others,
         )
 
-    def plan(self, view: View, state: Tracker, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: T, graph: TaskGraph) -> Plan:
         """Return a pool per slot and the tracker's; the initialisation is dealt out."""
         state.is_tracking = tracked = graph is view.workload.graph
         return Plan(
@@ -301,14 +272,14 @@ class MapReducePolicy(Policy):
             group_of=np.full(graph.n_tasks, WAITING if tracked else OWN, np.int8),
         )
 
-    def on_iteration(self, view: View, state: Tracker, counters: Counters) -> None:
+    def on_iteration(self, view: PlanView, state: T, counters: Counters) -> None:
         """Forget the jobs that have ended."""
         state.start_iteration()
 
     # -------------------------------------------------------------------------------------------
     # what happens in the cluster
 
-    def on_ready(self, view: View, state: Tracker, task: int, worker: int) -> Pool | None:
+    def on_ready(self, view: HookView, state: T, task: int, worker: int) -> Pool | None:
         """Let a task wait for a heartbeat; when nobody does anything, it is sent out at once."""
         if not state.is_tracking:
             return None
@@ -328,13 +299,13 @@ class MapReducePolicy(Policy):
                 return Pool(OWN, free[0][1])
         return Pool(WAITING, 0)
 
-    def on_idle(self, view: View, state: Tracker, worker: int) -> Wake | None:
+    def on_idle(self, view: HookView, state: T, worker: int) -> Wake | None:
         """Let the tracker look at once when nobody does anything and no heartbeat would follow."""
         if not state.is_tracking or not state.waiting or not self._is_quiet(view, state, worker):
             return None
-        return Wake(_live(view).now_ps())
+        return Wake(view.live.now_ps())
 
-    def on_wake(self, view: View, state: Tracker, tag: int) -> tuple[Decision, ...]:
+    def on_wake(self, view: HookView, state: T, tag: int) -> tuple[Decision, ...]:
         """Return a task for some slot if still nobody does anything."""
         if not state.waiting or not self._is_quiet(view, state):
             return ()
@@ -349,7 +320,7 @@ class MapReducePolicy(Policy):
                     return (self._send(view, state, task, node, slot),)
         return ()
 
-    def on_finish(self, view: View, state: Tracker, task: int, worker: int) -> None:
+    def on_finish(self, view: HookView, state: T, task: int, worker: int) -> None:
         """Forget all attempts at a task that has ended; learn from the successful one."""
         if not state.is_tracking:
             return
@@ -358,17 +329,17 @@ class MapReducePolicy(Policy):
         if won is not None and won.task == task:
             state.done[won.node] += 1
             began_ps = won.entered_ps[0] if won.entered_ps else won.sent_ps
-            state.ended[task] = (_live(view).now_ps() - began_ps) * PS
+            state.ended[task] = (view.live.now_ps() - began_ps) * PS
             self.learn(view, state, won)
         for slot in [w for w, attempt in state.attempts.items() if attempt.task == task]:
             del state.attempts[slot]
         state.end(task)
 
-    def on_timer(self, view: View, state: Tracker) -> tuple[Decision, ...]:
+    def on_timer(self, view: HookView, state: T) -> tuple[Decision, ...]:
         """Return what the free slots get; reports of the trackers come first."""
         if not state.is_tracking:
             return ()
-        now = _live(view).now_ps()
+        now = view.live.now_ps()
         period_ps = seconds_to_ps(self.heartbeat_s)
         is_heartbeat = now >= max(state.next_heartbeat_ps, period_ps)
         self.report(view, state, in_full=is_heartbeat)
@@ -380,9 +351,9 @@ class MapReducePolicy(Policy):
         state.killed.update(state.attempts[kill.worker].task for kill in kills)
         return (*kills, *self._fill(view, state))
 
-    def report(self, view: View, state: Tracker, *, in_full: bool) -> None:
+    def report(self, view: HookView, state: T, *, in_full: bool) -> None:
         """Take over the progress of all attempts; unless in full, only when phases have begun."""
-        live = _live(view)
+        live = view.live
         now = live.now_ps()
         state.memo.clear()
         for slot in [w for w in state.attempts if live.has_failed(w)]:
@@ -404,11 +375,9 @@ class MapReducePolicy(Policy):
     # -------------------------------------------------------------------------------------------
     # what policies choose
 
-    def pick(self, view: View, state: Tracker, node: int, kind: int) -> int | None:
+    def pick(self, view: HookView, state: T, node: int, kind: int) -> int | None:
         """Return a waiting task for a free slot: failed ones first, then by job, local ones first.
 
-        Notes
-        -----
         The order of jobs is that of :meth:`job_order`.
         """
         for task in state.failed:
@@ -421,45 +390,45 @@ class MapReducePolicy(Policy):
                 return found
         return None
 
-    def job_order(self, state: Tracker, kind: int, jobs: list[int]) -> list[int]:
+    def job_order(self, state: T, kind: int, jobs: list[int]) -> list[int]:
         """Return the jobs in the order in which they are served; that of arrival by default."""
         return jobs
 
     def pick_of_job(
-        self, state: Tracker, node: int, kind: int, job: int, waiting: Collection[int]
+        self, state: T, node: int, kind: int, job: int, waiting: Collection[int]
     ) -> int | None:
         """Return a waiting task of one job for a node: a local one if there is one."""
         local = next((t for t in waiting if state.is_local(t, node)), None)
         return next(iter(waiting)) if local is None else local
 
-    def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
+    def back_up(self, view: HookView, state: T, node: int, kind: int) -> Attempt | None:
         """Return a running attempt that a free slot of a node starts once more; None by default."""
         return None
 
-    def kills(self, view: View, state: Tracker) -> tuple[Kill, ...]:
+    def kills(self, view: HookView, state: T) -> tuple[Kill, ...]:
         """Return the slots that lose their tasks at a heartbeat; none by default."""
         return ()
 
-    def learn(self, view: View, state: Tracker, attempt: Attempt) -> None:
+    def learn(self, view: HookView, state: T, attempt: Attempt) -> None:
         """Observe a successful attempt."""
 
     # -------------------------------------------------------------------------------------------
     # free slots
 
-    def _fill(self, view: View, state: Tracker) -> Iterator[Decision]:
+    def _fill(self, view: HookView, state: T) -> Iterator[Decision]:
         """Yield what the free slots get, node by node, another node being first every time."""
         for turn in range(state.n_nodes):
             node = (turn + state.heartbeats) % state.n_nodes
             yield from islice(self._fill_node(view, state, node), self.tasks_per_heartbeat)
 
-    def _fill_node(self, view: View, state: Tracker, node: int) -> Iterator[Decision]:
+    def _fill_node(self, view: HookView, state: T, node: int) -> Iterator[Decision]:
         """Yield what the free slots of a node get, those for map tasks first.
 
         A node asks once, whatever number of slots it has: what the first one is refused, the next
         one does not ask for again. Backups are for slots for whose kind nothing waits: as in
         Hadoop, a backup of a map task comes before a reduce task.
         """
-        live = _live(view)
+        live = view.live
         for kind in (MAP, REDUCE):
             is_refused = False
             for slot in state.slots[kind][node]:
@@ -478,18 +447,18 @@ class MapReducePolicy(Policy):
                     )
                     yield Duplicate(attempt.worker, slot)
 
-    def _send(self, view: View, state: Tracker, task: int, node: int, slot: int) -> Transfer:
+    def _send(self, view: HookView, state: T, task: int, node: int, slot: int) -> Transfer:
         """Note that a task is on its way to a slot and return the decision."""
         kind, job = int(state.tasks.kind[task]), int(state.tasks.job[task])
         state.waiting.remove(kind, job, task)
         state.failed.pop(task, None)
         state.started.add(task)
-        state.attempts[slot] = Attempt(task, slot, node, _live(view).now_ps())
+        state.attempts[slot] = Attempt(task, slot, node, view.live.now_ps())
         return Transfer(WAITING, 0, OWN, slot, 1, 0, task=task)
 
-    def _is_free(self, view: View, state: Tracker, slot: int) -> bool:
+    def _is_free(self, view: HookView, state: T, slot: int) -> bool:
         """Return whether a slot can get a task; whatever it has lost or suspended is forgotten."""
-        live = _live(view)
+        live = view.live
         if not live.is_waiting(slot):
             return False
         attempt = state.attempts.get(slot)
@@ -497,15 +466,9 @@ class MapReducePolicy(Policy):
             del state.attempts[slot]
         return slot not in state.attempts
 
-    def _is_quiet(self, view: View, state: Tracker, asker: int = -1) -> bool:
+    def _is_quiet(self, view: HookView, state: T, asker: int = -1) -> bool:
         """Return whether nobody executes anything and nothing is on its way."""
-        live = _live(view)
+        live = view.live
         on_way = any(a.sent_ps == live.now_ps() for a in state.attempts.values())
         others = (w for w in range(view.n_workers) if w != asker)
         return not on_way and all(live.is_waiting(w) or live.has_failed(w) for w in others)
-
-
-def _live(view: View) -> EngineState:
-    """Return the state of the run, which every hook has."""
-    assert view.state is not None
-    return view.state

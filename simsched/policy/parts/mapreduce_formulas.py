@@ -33,22 +33,9 @@ _ROUNDING = 1e-12  # so that 0.8 - 0.2 is not less than 0.6
 def progress_score(weights: Sequence[float], phase: int, fraction: float) -> float:
     """Return the score of a task.
 
-    Parameters
-    ----------
-    weights : sequence of float
-        Share of each phase in the task's time.
-    phase : int
-        Present phase, counted from 0.
-    fraction : float
-        Part of the phase that is done: pairs processed over pairs to process (equation 7.2).
-
-    Notes
-    -----
     Sum of the weights of finished phases plus ``weights[phase] * fraction``, at most 1: equation
     7.3 for the weights of Hadoop, 7.9 and 7.10 for those of SAMR.
 
-    Examples
-    --------
     >>> progress_score(REDUCE_WEIGHTS, 1, 0.5)
     0.5
     """
@@ -58,8 +45,6 @@ def progress_score(weights: Sequence[float], phase: int, fraction: float) -> flo
 def progress_rate(score: float, running_s: float) -> float:
     """Return score over running time, per second; 0 for a task that has just begun (equation 7.5).
 
-    Examples
-    --------
     >>> progress_rate(0.5, 20.0)
     0.025
     """
@@ -69,12 +54,8 @@ def progress_rate(score: float, running_s: float) -> float:
 def time_to_end(score: float, running_s: float) -> float:
     """Return the remaining time in seconds if the rate stays (equation 7.6).
 
-    Notes
-    -----
     ``(1 - score) / rate = running_s * (1 - score) / score``; infinite while the score is 0.
 
-    Examples
-    --------
     >>> round(time_to_end(1 / 3, 30.0), 9)
     60.0
     """
@@ -84,15 +65,6 @@ def time_to_end(score: float, running_s: float) -> float:
 def lags_behind(scores: FloatArray, gap: float = PROGRESS_GAP) -> BoolArray:
     """Return which running tasks are stragglers under least progress (equation 7.4).
 
-    Parameters
-    ----------
-    scores : ndarray of float64, shape (n_tasks,)
-        Scores of the running tasks of one kind.
-    gap : float
-        A straggler's score is at most the average less this.
-
-    Examples
-    --------
     >>> lags_behind(np.array([0.7, 0.5, 0.9, 0.9, 0.9, 0.9])).tolist()
     [False, True, False, False, False, False]
     """
@@ -105,15 +77,6 @@ def lags_behind(scores: FloatArray, gap: float = PROGRESS_GAP) -> BoolArray:
 def update_weights(old: Sequence[float], observed: Sequence[float], history: float) -> Weights:
     """Return the weights of a node after it has ended a task (equation 7.8).
 
-    Parameters
-    ----------
-    old, observed : sequence of float
-        Weights so far; shares of the phases in the time of the ended task.
-    history : float
-        HP, the weight of `old`, 0 to 1.
-
-    Examples
-    --------
     >>> [round(v, 9) for v in update_weights((1.0, 0.0), (0.75, 0.25), 0.2)]
     [0.8, 0.2]
     """
@@ -125,15 +88,6 @@ def update_weights(old: Sequence[float], observed: Sequence[float], history: flo
 def slow_tasks(rates: FloatArray, task_cap: float) -> BoolArray:
     """Return which tasks are much slower than the average of their kind (equation 7.11).
 
-    Parameters
-    ----------
-    rates : ndarray of float64, shape (n_tasks,)
-        Progress rates of the running tasks of one kind.
-    task_cap : float
-        A slow task's rate is less than ``1 - task_cap`` times the average.
-
-    Examples
-    --------
     >>> slow_tasks(np.array([1.0, 1.0, 0.6, 1.4]), 0.3).tolist()
     [False, False, True, False]
     """
@@ -146,12 +100,8 @@ def slow_tasks(rates: FloatArray, task_cap: float) -> BoolArray:
 def most_stragglers(n_running: int, strag_cap: float) -> int:
     """Return the upper bound of stragglers, ``strag_cap * n_running`` rounded up.
 
-    Notes
-    -----
     The source does not say how it rounds; up, so that a single running task can be backed up.
 
-    Examples
-    --------
     >>> most_stragglers(12, 0.2)
     3
     """
@@ -161,17 +111,6 @@ def most_stragglers(n_running: int, strag_cap: float) -> int:
 def longest_first(remaining_s: Sequence[float], candidates: BoolArray, most: int) -> list[int]:
     """Return at most `most` of the candidates, longest remaining time first, then by index.
 
-    Parameters
-    ----------
-    remaining_s : sequence of float
-        Estimated remaining time of every task.
-    candidates : ndarray of bool, shape (n_tasks,)
-        Which of them may be chosen.
-    most : int
-        Upper bound (Algorithm 11: of the slow tasks, those that end last are stragglers).
-
-    Examples
-    --------
     >>> longest_first([5.0, 9.0, 7.0], np.array([True, True, False]), 2)
     [1, 0]
     """
@@ -182,17 +121,6 @@ def longest_first(remaining_s: Sequence[float], candidates: BoolArray, most: int
 def slow_nodes(node_rates: FloatArray, node_cap: float, most_share: float) -> BoolArray:
     """Return which nodes are slow for one kind of task (equation 7.12).
 
-    Parameters
-    ----------
-    node_rates : ndarray of float64, shape (n_nodes,)
-        Mean rate of the running tasks of that kind on each node; NaN where none runs.
-    node_cap : float
-        A slow node's mean rate is less than ``1 - node_cap`` times the mean over the nodes.
-    most_share : float
-        SN_Cap: at most this share of all nodes is slow (rounded down), those of least rate.
-
-    Examples
-    --------
     >>> slow_nodes(np.array([1.0, 1.0, 0.1, 0.3, np.nan]), 0.2, 0.3).tolist()
     [False, False, True, False, False]
     """
@@ -210,12 +138,8 @@ def slow_nodes(node_rates: FloatArray, node_cap: float, most_share: float) -> Bo
 def percentile(values: Sequence[float], percent: float) -> float:
     """Return a percentile of values, interpolated linearly; minus infinity without values.
 
-    Notes
-    -----
     The thresholds of LATE: a value is slow if it is less than the percentile.
 
-    Examples
-    --------
     >>> percentile([1.0, 2.0, 3.0, 4.0, 5.0], 25.0)
     2.0
     """
@@ -225,8 +149,6 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def map_ratio(slower_s: float, faster_s: float) -> float:
     """Return how many map tasks a fast node ends in the time of one on a slow node (equation 7.7).
 
-    Examples
-    --------
     >>> map_ratio(90.0, 30.0)
     3.0
     """
@@ -236,8 +158,6 @@ def map_ratio(slower_s: float, faster_s: float) -> float:
 def shuffle_lag(computed: Sequence[int], communicated: Sequence[int]) -> int:
     """Return how many map tasks are computed but not delivered to the reducers, over all nodes.
 
-    Examples
-    --------
     >>> shuffle_lag([4, 3, 2], [3, 1, 1])
     4
     """
@@ -247,22 +167,9 @@ def shuffle_lag(computed: Sequence[int], communicated: Sequence[int]) -> int:
 def reduce_bins(n_reduces: int, multiplier: int, factors: Sequence[float]) -> list[int]:
     """Return how many hash bins each reduce task gets, in proportion to its node's speed.
 
-    Parameters
-    ----------
-    n_reduces : int
-        Number of reduce tasks, which stays as it is.
-    multiplier : int
-        Bins that each map task makes per reduce task.
-    factors : sequence of float, length n_reduces
-        reduceSkewFactor of the node of each reduce task, more than 0.
-
-    Notes
-    -----
     All ``n_reduces * multiplier`` bins are given out; whole numbers by the largest remainder, of
     equal ones the earlier task.
 
-    Examples
-    --------
     >>> reduce_bins(2, 4, [3.0, 1.0])
     [6, 2]
     """

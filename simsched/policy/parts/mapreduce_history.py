@@ -43,15 +43,7 @@ _Weight = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class NodeWeights(Section):
-    """Weights of one node for one application.
-
-    Parameters
-    ----------
-    M1, M2 : float
-        Shares of the phases in the time of a map task: both or none, 1 together.
-    R1, R2, R3 : float
-        Shares of copying, sorting and reducing in that of a reduce task, likewise.
-    """
+    """Weights of one node for one application."""
 
     m1: _Weight | None = Field(default=None, alias="M1")
     m2: _Weight | None = Field(default=None, alias="M2")
@@ -79,47 +71,21 @@ class NodeWeights(Section):
 
 
 class HistoryFile(Section):
-    """A file with history.
+    """A file with history."""
 
-    Parameters
-    ----------
-    applications : dict of str to dict of int to NodeWeights
-        By application and node.
-    """
-
+    #: by application and node
     applications: Annotated[dict[str, dict[int, NodeWeights]], Field(min_length=1)]
 
 
 @dataclass(frozen=True, eq=False)
 class Recorded:
-    """History that has been read.
+    """History that has been read."""
 
-    Parameters
-    ----------
-    document : Document
-        Content and places.
-    file : HistoryFile
-        The same, checked as far as it can be without a run.
-    """
-
-    document: Document
-    file: HistoryFile
+    document: Document  # content and places
+    file: HistoryFile  # the same, checked as far as it can be without a run
 
     def weights(self, applications: list[str], n_nodes: int) -> dict[tuple[int, str, int], Weights]:
-        """Return the weights with which a run begins, by node, application and kind of task.
-
-        Parameters
-        ----------
-        applications : list of str
-            Those of the run.
-        n_nodes : int
-            Number of its nodes.
-
-        Raises
-        ------
-        ConfigurationError
-            The file is about another application, or about a node that the cluster lacks.
-        """
+        """Return the weights with which a run begins, by node, application and kind of task."""
         found: dict[tuple[int, str, int], Weights] = {}
         for application, nodes in self.file.applications.items():
             loc: tuple[str | int, ...] = ("applications", application)
@@ -137,18 +103,7 @@ class Recorded:
 
 
 def read_history(path: str | Path) -> Recorded:
-    """Return the history in a file.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file; a relative path counts from the working directory.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be read, or is no history; the message has file, line and key.
-    """
+    """Return the history in a file."""
     document = read_document(Path(path).expanduser())
     return Recorded(document, validate_document(document, HistoryFile))
 

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
-from simsched.policy.contract.base import (
-    EngineState,
-    View,
-    param,
-    seconds_to_ps,
-)
+from simsched.policy.contract.base import HookView, param, seconds_to_ps
 from simsched.policy.parts.mapreduce import PS, Attempt, MapReducePolicy, Tracker
 from simsched.policy.parts.mapreduce_formulas import (
     MAP_WEIGHTS,
@@ -29,19 +25,17 @@ DEFAULT_WEIGHTS = (MAP_WEIGHTS, REDUCE_WEIGHTS)
 
 @dataclass(eq=False)
 class History(Tracker):
-    """A tracker whose nodes remember how much of a task's time each phase takes.
+    """A tracker whose nodes remember how much of a task's time each phase takes."""
 
-    Parameters
-    ----------
-    weights : dict of (int, str, int) to tuple of float
-        By node, application and kind of task; applications that a node does not know are missing.
-    """
-
+    #: by node, application and kind of task; applications that a node does not know are missing
     weights: dict[tuple[int, str, int], Weights] = field(default_factory=dict)
 
 
+H = TypeVar("H", bound=History)
+
+
 @dataclass(frozen=True, kw_only=True)
-class SpeculativePolicy(MapReducePolicy):
+class SpeculativePolicy(MapReducePolicy[H]):
     """Base of the policies with backup tasks.
 
     Parameters
@@ -61,6 +55,8 @@ class SpeculativePolicy(MapReducePolicy):
         11 say, or also those that have ended, as in the code of Hadoop.
     """
 
+    tracker = History
+
     tuned_weights: bool = param(False)
     history_weight: float = param(0.2, low=0.0, high=1.0)
     sample_s: float = param(0.1, low=1e-3, high=1e6)
@@ -72,43 +68,35 @@ class SpeculativePolicy(MapReducePolicy):
         """Time between two looks at the cluster in seconds."""
         return min(self.sample_s, self.heartbeat_s) if self.tuned_weights else self.heartbeat_s
 
-    def start(self, view: View) -> History:
-        """Return the tracker without history."""
-        tracker = super().start(view)
-        return History(**{name: getattr(tracker, name) for name in tracker.__dataclass_fields__})
-
     # -------------------------------------------------------------------------------------------
     # what is known of an attempt
 
-    def weights(self, state: Tracker, attempt: Attempt) -> Weights:
+    def weights(self, state: H, attempt: Attempt) -> Weights:
         """Return the weights with which an attempt is judged."""
         kind = int(state.tasks.kind[attempt.task])
-        assert isinstance(state, History)
         if not self.tuned_weights:
             return DEFAULT_WEIGHTS[kind]
         return state.weights.get(_key(state, attempt), DEFAULT_WEIGHTS[kind])
 
-    def score(self, state: Tracker, attempt: Attempt) -> float:
+    def score(self, state: H, attempt: Attempt) -> float:
         """Return the progress score."""
         return progress_score(self.weights(state, attempt), attempt.phase, attempt.fraction)
 
-    def rate(self, view: View, state: Tracker, attempt: Attempt) -> float:
+    def rate(self, view: HookView, state: H, attempt: Attempt) -> float:
         """Return the progress rate per second."""
         return progress_rate(self.score(state, attempt), running_ps(view, attempt) * PS)
 
-    def remaining_s(self, view: View, state: Tracker, attempt: Attempt) -> float:
+    def remaining_s(self, view: HookView, state: H, attempt: Attempt) -> float:
         """Return the estimated remaining time in seconds."""
         return time_to_end(self.score(state, attempt), running_ps(view, attempt) * PS)
 
-    def reported(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+    def reported(self, view: HookView, state: H, kind: int) -> list[Attempt]:
         """Return the attempts at tasks of a kind of which anything is known, by worker."""
         return [a for a in state.running(kind) if a.entered_ps]
 
-    def judged(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+    def judged(self, view: HookView, state: H, kind: int) -> list[Attempt]:
         """Return the attempts that stand for the running tasks of a kind, one each, by worker.
 
-        Notes
-        -----
         A task is as far as the most advanced attempt at it, as in Hadoop
         (``TaskInProgress.recomputeProgress``); of equal ones, the one at the first worker counts.
         """
@@ -119,7 +107,7 @@ class SpeculativePolicy(MapReducePolicy):
                 first[attempt.task] = attempt
         return sorted(first.values(), key=lambda a: a.worker)
 
-    def rates_ended(self, state: Tracker, kind: int, job: int | None = None) -> list[float]:
+    def rates_ended(self, state: H, kind: int, job: int | None = None) -> list[float]:
         """Return the rates per second of the ended tasks of a kind, or of a job, that count."""
         if self.average_over == "running":
             return []
@@ -128,7 +116,7 @@ class SpeculativePolicy(MapReducePolicy):
             counts &= state.tasks.job == job
         return [1.0 / s for t, s in state.ended.items() if counts[t] and s > 0.0]
 
-    def may_back_up(self, view: View, state: Tracker, attempt: Attempt) -> bool:
+    def may_back_up(self, view: HookView, state: H, attempt: Attempt) -> bool:
         """Return whether an attempt has run for long enough and is the only one at a leaf task."""
         graph = state.tasks.graph
         is_leaf = graph.child_ptr[attempt.task] == graph.child_ptr[attempt.task + 1]
@@ -143,11 +131,10 @@ class SpeculativePolicy(MapReducePolicy):
     # -------------------------------------------------------------------------------------------
     # history
 
-    def learn(self, view: View, state: Tracker, attempt: Attempt) -> None:
+    def learn(self, view: HookView, state: H, attempt: Attempt) -> None:
         """Update the weights of the node that has ended a task."""
-        observed = observed_weights(state, attempt, live(view).now_ps())
+        observed = observed_weights(state, attempt, view.live.now_ps())
         if self.tuned_weights and observed is not None:
-            assert isinstance(state, History)
             key = _key(state, attempt)
             old = state.weights.get(key, DEFAULT_WEIGHTS[key[2]])
             state.weights[key] = update_weights(old, observed, self.history_weight)
@@ -163,15 +150,9 @@ def observed_weights(state: Tracker, attempt: Attempt, end_ps: int) -> Weights |
     return tuple((np.diff(times) / (times[-1] - times[0])).tolist())
 
 
-def running_ps(view: View, attempt: Attempt) -> int:
+def running_ps(view: HookView, attempt: Attempt) -> int:
     """Return for how long an attempt has been running."""
-    return live(view).now_ps() - attempt.entered_ps[0] if attempt.entered_ps else 0
-
-
-def live(view: View) -> EngineState:
-    """Return the state of the run, which every hook has."""
-    assert view.state is not None
-    return view.state
+    return view.live.now_ps() - attempt.entered_ps[0] if attempt.entered_ps else 0
 
 
 def _key(state: Tracker, attempt: Attempt) -> tuple[int, str, int]:

@@ -20,18 +20,12 @@ from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 
 @dataclass(eq=False)
 class Waiting:
-    """Ready tasks that nobody executes, by kind and job in the order of becoming ready.
+    """Ready tasks that nobody executes, by kind and job in the order of becoming ready."""
 
-    Parameters
-    ----------
-    jobs : tuple of list of int
-        For each kind the jobs that have waiting tasks, ascending.
-    tasks : tuple of dict of int to OrderedDict
-        For each kind the waiting tasks of those jobs. Ordered dictionaries, because the first of
-        very many is found at once however many have gone before it.
-    """
-
+    #: for each kind the jobs that have waiting tasks, ascending
     jobs: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
+    #: for each kind the waiting tasks of those jobs. Ordered dictionaries, because the first of
+    #: very many is found at once however many have gone before it
     tasks: tuple[dict[int, OrderedDict[int, None]], dict[int, OrderedDict[int, None]]] = field(
         default_factory=lambda: ({}, {})
     )
@@ -71,33 +65,16 @@ class Waiting:
 
 @dataclass(frozen=True, eq=False)
 class CountedWorkload(Workload):
-    """A program whose reduce tasks the tracker holds back until enough map tasks have ended.
+    """A program whose reduce tasks the tracker holds back until enough map tasks have ended."""
 
-    Parameters
-    ----------
-    early_maps : ndarray of int32, shape (n_tasks,)
-        Number of map tasks of its job that end before each task of `graph` starts; 0 where edges
-        say it.
-    """
-
+    #: shape (n_tasks,): number of map tasks of its job that end before each task of `graph` starts;
+    #: 0 where edges say it
     early_maps: Int32Array = field(default_factory=lambda: np.empty(0, np.int32), kw_only=True)
 
 
 def without_slowstart(workload: Workload) -> Workload:
     """Return the program without the edges that only say how early reduce tasks start.
 
-    Parameters
-    ----------
-    workload : Workload
-        Any program.
-
-    Returns
-    -------
-    Workload
-        The same object where there are no such edges, otherwise a `CountedWorkload`.
-
-    Notes
-    -----
     They are those of a reduce task whose copies wait for every map task of its job anyway and that
     starts after some of them. Where it starts after all of them the edges stay: all are any.
     """

@@ -22,24 +22,6 @@ def initial_roots(
 ) -> BoolArray:
     """Return the roots of the largest subtrees whose data fit a shared cache.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph; its spawn tree decides.
-    part : ndarray of int32, shape (n_tasks,)
-        Socket of each task; `STRADDLES` for tasks that cannot be roots.
-    subtree_bytes : ndarray, shape (n_tasks,)
-        Data that each subtree involves, not more than that of its parent's subtree.
-    capacity_bytes : float
-        Capacity of a socket's shared cache.
-
-    Returns
-    -------
-    ndarray of bool, shape (n_tasks,)
-        Exactly one root on the way from the top to each leaf.
-
-    Notes
-    -----
     A task is a root if its data fit and those of its parent do not. Data of exactly the capacity
     fit. Not covered by the source, and decided here: the topmost task of a socket is a root if its
     data fit; a leaf whose data do not fit is a root of its own.
@@ -73,8 +55,6 @@ def smaller(graph: TaskGraph, roots: BoolArray) -> BoolArray:
 def larger(graph: TaskGraph, part: Int32Array, roots: BoolArray) -> BoolArray:
     """Return the packing with the parents of the roots as roots.
 
-    Notes
-    -----
     A root whose parent belongs to several sockets, or that has none, stays. Where one of the new
     roots lies below another one (roots at different depths), the upper one counts.
     """
@@ -99,17 +79,6 @@ class Phase(Enum):
 class Tuner:
     """Search for the best size of cache-friendly subtrees, one packing per iteration.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        The graph of an iteration.
-    part : ndarray of int32, shape (n_tasks,)
-        Socket of each task.
-    roots : ndarray of bool, shape (n_tasks,)
-        The packing of the next iteration; at first the initial one.
-
-    Notes
-    -----
     First the subtrees shrink, level by level, while each iteration is shorter than the one before.
     Only if the first smaller packing is not better do they grow in the same way from the initial
     one. The best packing is used from then on. A tie on the way down ends it, one on the way up
@@ -121,8 +90,9 @@ class Tuner:
     *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, algorithm 6.
     """
 
-    graph: TaskGraph
-    part: Int32Array
+    graph: TaskGraph  # the graph of an iteration
+    part: Int32Array  # shape (n_tasks,): socket of each task
+    #: shape (n_tasks,): the packing of the next iteration; at first the initial one
     roots: BoolArray
     phase: Phase = Phase.INITIAL
     best: BoolArray = field(init=False)

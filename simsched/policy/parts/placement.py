@@ -1,6 +1,6 @@
 """Data placements: which memory node each block lives on, a choice beside the scheduling.
 
-A placement is a function from a :class:`~simsched.policy.contract.base.View` to a
+A placement is a function from a :class:`~simsched.policy.contract.views.PlanView` to a
 :class:`~simsched.policy.contract.base.Placement`, registered under a name with :func:`placement`.
 Policies that leave the choice to the user derive from :class:`PlacedPolicy` and have a parameter
 `placement`.
@@ -17,14 +17,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Placement, Policy, View, param, view_before
+from simsched.policy.contract.base import Placement, PlanView, Policy, S, param, view_before
 from simsched.policy.contract.placements import PlacementRule as PlacementRule
 from simsched.policy.contract.placements import list_placements as list_placements
 from simsched.policy.contract.placements import placement as placement
@@ -38,7 +37,7 @@ Int64Array = NDArray[np.int64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlacedPolicy(Policy):
+class PlacedPolicy(Policy[S]):
     """Base of policies that leave the placement of data to the user.
 
     Parameters
@@ -63,7 +62,7 @@ class PlacedPolicy(Policy):
         Returns
         -------
         callable
-            Takes the view.
+            Takes a view and returns a `Placement`.
         """
         return placement_rule(self.placement, type(self))
 
@@ -73,25 +72,18 @@ class PlacedPolicy(Policy):
         Parameters
         ----------
         machine : Machine
-            The machine.
-
-        Raises
-        ------
-        ModelError
-            It has not; the message names policy and parameter.
+            That the policy is to run on.
         """
         program = Workload("one task", build_graph([0.0]))
         view = view_before(machine, program, machine.place_workers(1))
-        PlacedPolicy.place(self, view, None)
+        self._placed(view)
 
-    def place(self, view: View, state: Any) -> Placement:
-        """Return what the chosen placement says.
+    def place(self, view: PlanView, state: S) -> Placement:
+        """Return what the chosen placement says."""
+        return self._placed(view)
 
-        Returns
-        -------
-        Placement
-            Memory nodes of all blocks.
-        """
+    def _placed(self, view: PlanView) -> Placement:
+        """Return what the chosen placement says; an error names the parameter."""
         try:
             return self.chosen_placement()(view)
         except ModelError as error:  # the machine has no such memory
@@ -102,7 +94,7 @@ class PlacedPolicy(Policy):
 
 
 @placement("first_touch")
-def first_touch(view: View) -> Placement:
+def first_touch(view: PlanView) -> Placement:
     """Put each block where it is first touched, spilling to the next node in the system's order.
 
     Notes
@@ -114,7 +106,7 @@ def first_touch(view: View) -> Placement:
 
 
 @placement("all_dram")
-def all_dram(view: View) -> Placement:
+def all_dram(view: PlanView) -> Placement:
     """Put each block where it is first touched, on DRAM nodes only.
 
     References
@@ -126,7 +118,7 @@ def all_dram(view: View) -> Placement:
 
 
 @placement("cached_dram")
-def cached_dram(view: View) -> Placement:
+def cached_dram(view: PlanView) -> Placement:
     """Put each block where it is first touched, on nodes behind a memory-side cache only.
 
     Notes
@@ -145,7 +137,7 @@ def cached_dram(view: View) -> Placement:
 
 
 @placement("membind_hbm")
-def membind_hbm(view: View) -> Placement:
+def membind_hbm(view: PlanView) -> Placement:
     """Put each block where it is first touched, on HBM nodes only.
 
     Notes
@@ -157,7 +149,7 @@ def membind_hbm(view: View) -> Placement:
 
 
 @placement("membind_nvm")
-def membind_nvm(view: View) -> Placement:
+def membind_nvm(view: PlanView) -> Placement:
     """Put each block where it is first touched, on NVM nodes only: memory behind CXL, for instance.
 
     Notes
@@ -168,7 +160,7 @@ def membind_nvm(view: View) -> Placement:
 
 
 @placement("prefer_hbm")
-def prefer_hbm(view: View) -> Placement:
+def prefer_hbm(view: PlanView) -> Placement:
     """Put each block where it is first touched, on HBM nodes first, on others when they are full.
 
     Notes
@@ -181,7 +173,7 @@ def prefer_hbm(view: View) -> Placement:
 
 
 @placement("interleave")
-def interleave(view: View) -> Placement:
+def interleave(view: PlanView) -> Placement:
     """Deal blocks out to all nodes in turn, leaving out full ones.
 
     Notes
@@ -208,7 +200,7 @@ def interleave(view: View) -> Placement:
 
 
 @placement("weighted")
-def weighted(view: View) -> Placement:
+def weighted(view: PlanView) -> Placement:
     """Give each node one contiguous part of the data, in proportion to its peak bandwidth.
 
     Notes
@@ -230,7 +222,7 @@ def weighted(view: View) -> Placement:
 
 
 @placement("even")
-def even(view: View) -> Placement:
+def even(view: PlanView) -> Placement:
     """Give each node one contiguous part of the data, all of the same size.
 
     Notes
@@ -252,15 +244,6 @@ def host_nodes(machine: Machine) -> list[int]:
 def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
     """Return the first leaf of each node's part.
 
-    Parameters
-    ----------
-    shares : sequence of float
-        Weight B_i of each node, not negative and not all 0.
-    n_leaves : int
-        Number of leaves n.
-
-    Notes
-    -----
     s_i = ceil(n * (B_1 + ... + B_(i-1)) / (B_1 + ... + B_k)), leaves counted from 0; part i ends
     before s_(i+1). The division is exact, so that rounding cannot shift a boundary.
 
@@ -268,8 +251,6 @@ def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
     ----------
     H. Zhao et al., ACM TACO 15(4), article 55, 2018, equation 2.
 
-    Examples
-    --------
     >>> range_starts([22.5] * 4 + [96.0] * 4, 8192)
     [0, 389, 778, 1167, 1556, 3215, 4874, 6533]
     """
@@ -279,18 +260,7 @@ def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
 
 
 def leaf_of_block(graph: TaskGraph) -> Int64Array:
-    """Return the first leaf in the order of the spawn tree that accesses each block; -1 for none.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        The initialisation.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_blocks,)
-        Position among the leaves.
-    """
+    """Return the first leaf of the spawn tree that accesses each block; -1 for none."""
     leaves = graph.leaves
     order = preorder(graph)
     position = np.full(graph.n_tasks, -1, np.int64)
@@ -302,7 +272,7 @@ def leaf_of_block(graph: TaskGraph) -> Int64Array:
     return np.where(first < len(leaves), first, -1)
 
 
-def _contiguous(view: View, shares: Sequence[float]) -> Placement:
+def _contiguous(view: PlanView, shares: Sequence[float]) -> Placement:
     """Return contiguous parts of the data on all host nodes, sized by `shares`."""
     machine, sizes = view.machine, view.workload.graph.block_bytes
     nodes = host_nodes(machine)
@@ -362,19 +332,19 @@ def _keep_what_fits(
     return rest[np.lexsort((rest, chunk[rest]))]
 
 
-def _touched(view: View, allowed: Sequence[int]) -> Placement:
+def _touched(view: PlanView, allowed: Sequence[int]) -> Placement:
     """Return first touch restricted to some nodes, in the system's order of distance."""
     return _touched_in(view, _order_of(view, allowed))
 
 
-def _order_of(view: View, allowed: Sequence[int]) -> Int32Array:
+def _order_of(view: PlanView, allowed: Sequence[int]) -> Int32Array:
     """Return some nodes in the system's order of distance from each domain."""
     order = view.machine.touch_order
     rows = [[node for node in row if node in allowed] for row in order.tolist()]
     return np.array(rows, np.int32).reshape(len(order), len(allowed))
 
 
-def _touched_in(view: View, touch_order: Int32Array) -> Placement:
+def _touched_in(view: PlanView, touch_order: Int32Array) -> Placement:
     """Return blocks without a home yet; where data are copied, in the first nodes with room."""
     sizes = view.workload.graph.block_bytes
     home = np.full(len(sizes), -1, np.int32)

@@ -37,24 +37,12 @@ HARMLESS_S = 2e-3  #: mispredictions of shorter tasks do no harm
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A trained model.
+    """A trained model."""
 
-    Parameters
-    ----------
-    name : {"lr", "knn", "svm", "ann"}
-        Which model it is.
-    model : object
-        The model of scikit-learn.
-    error : float
-        Mean relative error of the samples that were held out.
-    long_error : float
-        The same for samples of 2 ms and more; NaN if there are none.
-    """
-
-    name: str
-    model: Any
-    error: float
-    long_error: float
+    name: str  # which model it is
+    model: Any  # the model of scikit-learn
+    error: float  # mean relative error of the samples that were held out
+    long_error: float  # the same for samples of 2 ms and more; NaN if there are none
 
     def seconds(self, features: FloatArray) -> FloatArray:
         """Return predicted durations, not below 0."""
@@ -63,17 +51,7 @@ class Predictor:
 
 @cache
 def trained(predictor: str, task_class: str, reading: int = 0) -> Predictor | None:
-    """Return a predictor for a task class; None for a class without a profile.
-
-    Parameters
-    ----------
-    predictor : str
-        One of `PREDICTORS`; ``lr_knn`` is the better of the two on held-out samples.
-    task_class : str
-        Class of the workload `accelerator_mix`.
-    reading : int
-        As for the workload.
-    """
+    """Return a predictor for a task class; None for a class without a profile."""
     samples = profile(task_class, reading)
     if samples is None:
         return None
@@ -85,13 +63,6 @@ def trained(predictor: str, task_class: str, reading: int = 0) -> Predictor | No
 def held_out_errors(predictor: str) -> dict[str, Predictor]:
     """Return the trained predictor, with its errors, of every task class that has a profile.
 
-    Parameters
-    ----------
-    predictor : str
-        One of `PREDICTORS`.
-
-    Examples
-    --------
     >>> model = held_out_errors("lr")["library"]
     >>> bool(0.0 < model.error < 0.1)
     True
@@ -122,19 +93,7 @@ def train(name: str, samples: Profile) -> Predictor:
 def predicted_seconds(
     predictor: str, workload: Workload, graph: TaskGraph, known: FloatArray
 ) -> FloatArray:
-    """Return the predicted duration of each task; `known` where there is no profile.
-
-    Parameters
-    ----------
-    predictor : str
-        One of `PREDICTORS`.
-    workload : Workload
-        A workload with applications.
-    graph : TaskGraph
-        Its graph.
-    known : ndarray of float64, shape (n_tasks,)
-        Durations of tasks that nobody profiles: host code.
-    """
+    """Return the predicted duration of each task; `known` where there is no profile."""
     about = workload.applications
     assert about is not None
     seconds, reading = known.copy(), workload.parameters.get("reading", 0)

@@ -25,50 +25,26 @@ BoolArray = NDArray[np.bool_]
 
 @dataclass(eq=False)
 class Stay:
-    """One stay of a block in fast memory.
+    """One stay of a block in fast memory."""
 
-    Parameters
-    ----------
-    block : int
-        The block.
-    buffer : int
-        Buffer that it occupies; buffers of one size are reused by blocks of that size.
-    fetched_for : int
-        Task that it is fetched for.
-    users : list of int
-        Tasks admitted to it, in the order of admission.
-    after : list of int
-        Stays that must be over before this one can begin: those whose room it takes, and the
-        block's last one.
-    """
-
-    block: int
-    buffer: int
-    fetched_for: int
+    block: int  # the block
+    buffer: int  # buffer that it occupies; buffers of one size are reused by blocks of that size
+    fetched_for: int  # task that it is fetched for
+    #: tasks admitted to it, in the order of admission
     users: list[int] = field(default_factory=list)
+    #: stays that must be over before this one can begin: those whose room it takes, and the block's
+    #: last one
     after: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
 class Residency:
-    """A plan of all stays.
+    """A plan of all stays."""
 
-    Parameters
-    ----------
-    stays : list of Stay
-        In the order in which blocks are fetched.
-    stays_of : list of list of int
-        For each task the stays of the blocks that it accesses.
-    order : list of int
-        All tasks in the order of admission.
-    buffer_bytes : ndarray of int64, shape (n_buffers,)
-        Size of each buffer.
-    """
-
-    stays: list[Stay]
-    stays_of: list[list[int]]
-    order: list[int]
-    buffer_bytes: Int64Array
+    stays: list[Stay]  # in the order in which blocks are fetched
+    stays_of: list[list[int]]  # for each task the stays of the blocks that it accesses
+    order: list[int]  # all tasks in the order of admission
+    buffer_bytes: Int64Array  # shape (n_buffers,): size of each buffer
 
 
 def plan_residency(
@@ -79,24 +55,6 @@ def plan_residency(
 ) -> Residency:
     """Return the stays of blocks in fast memory for one iteration that begins and ends without any.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Tasks without a spawn tree.
-    moved : ndarray of bool, shape (n_blocks,)
-        Blocks that must be in fast memory when a task accesses them.
-    owner : ndarray of int32, shape (n_tasks,)
-        Processing element of each task, 0 or more.
-    room_bytes : int
-        Fast memory that there is.
-
-    Raises
-    ------
-    ModelError
-        A task needs more than there is.
-
-    Notes
-    -----
     A task arrives at its processing element's queue when all its predecessors have ended, tasks
     without any in the order of their numbers. The heads of the queues are admitted in turn, a task
     with all its blocks or not at all; one that finds no room waits, and all others with it, so that
@@ -128,8 +86,6 @@ def plan_residency(
 def _classed(block_bytes: Int64Array) -> Int64Array:
     """Return sizes rounded up to the largest of their class; classes span an eighth.
 
-    Examples
-    --------
     >>> _classed(np.array([1000, 1004, 2000, 0])).tolist()
     [1004, 1004, 2000, 0]
     """

@@ -23,12 +23,13 @@ from simsched.policy.contract.base import (
     PARENT_FIRST,
     AcquireStep,
     Counters,
+    HookView,
     Placement,
     Plan,
+    PlanView,
     Pool,
     PoolGroup,
     Transfer,
-    View,
     Wake,
     param,
     seconds_to_ps,
@@ -106,54 +107,9 @@ class Costs(NamedTuple):
 
 
 class RuntimeState:
-    """What a runtime knows during a run: who can run what and ask for a task, and its queues.
+    """What a runtime knows during a run: who can run what and ask for a task, and its queues."""
 
-    Attributes
-    ----------
-    costs : Costs
-        What the runtime takes.
-    order : list of int
-        Workers that take part, those of devices first.
-    is_device : list of bool
-        Whether a worker drives a device.
-    node : list of int
-        Memory node of each worker.
-    able : list of list of bool
-        Whether each worker can execute every task, which is known in every information mode;
-        workers that are alike share a list.
-    priority : list of int
-        What the program says about the urgency of each task.
-    n_accesses : list of int
-        Accesses of the body of each task.
-    held : list of int
-        Tasks of each worker that it has asked for and not finished.
-    is_waiting : list of bool
-        Whether a worker has asked for a task in vain and sleeps until it is called.
-    is_coming : list of bool
-        Whether a worker is on its way to ask for a task.
-    rank : list of int
-        Rank of the last wake of each worker: at which of those that ask at the same time it comes.
-    is_called : list of bool
-        Whether a worker on its way has been called: it asks once more if it finds nothing.
-    n_pushing : list of int
-        Tasks that a worker has made ready since it ended one, until it comes round.
-    releasing : list of set of int
-        Blocks that its last task has written for the last time.
-    n_releasing : list of int
-        How many these are, until it comes round.
-    of_program : tuple of int and int
-        When the program has begun to push tasks, and how many since then.
-    pushes : list of (int, int, int, int)
-        A heap of pushes: when each is done, its number, the task, and the worker or -1.
-    place : dict of int to (int, int)
-        Pool (group, instance) in which each queued task is.
-    claims : dict of int to int
-        Tasks that workers will get and that have not been sent to the pools that fetch their data.
-    queues : Any
-        What the subclass keeps.
-    """
-
-    def __init__(self, view: View, cores_per_device: int, costs: Costs) -> None:
+    def __init__(self, view: PlanView, cores_per_device: int, costs: Costs) -> None:
         self.costs = costs
         n, machine = view.n_workers, view.machine
         self.node = [machine.own_node(int(d)) for d in view.worker_domain]
@@ -191,7 +147,7 @@ class RuntimeState:
             self.is_called[worker] = False
             self.n_pushing[worker] = self.n_releasing[worker] = 0
 
-    def load(self, view: View, graph: TaskGraph) -> None:
+    def load(self, view: PlanView, graph: TaskGraph) -> None:
         """Take over the graph that is executed next."""
         groups, row = worker_rows(view)
         able = np.isfinite(graph.ops[[graph.kinds.index(group.kind) for group in groups]])
@@ -279,7 +235,7 @@ class RuntimeState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueuedRuntime(PlacedPolicy):
+class QueuedRuntime(PlacedPolicy[RuntimeState]):
     """Base of runtimes that feed workers from queues of their own.
 
     Parameters
@@ -339,7 +295,7 @@ class QueuedRuntime(PlacedPolicy):
     #: Whether data are fetched for the worker in whose queue a task is.
     fetches_queued: ClassVar[bool] = False
 
-    def start(self, view: View) -> RuntimeState:
+    def start(self, view: PlanView) -> RuntimeState:
         """Return an empty runtime."""
         for graph in (view.workload.graph, view.workload.init):
             if graph is not None and len(graph.child):
@@ -350,14 +306,14 @@ class QueuedRuntime(PlacedPolicy):
         costs_s = self.push_s, self.look_s, self.fetch_s, self.release_s
         return RuntimeState(view, self.cores_per_device, Costs(*map(seconds_to_ps, costs_s)))
 
-    def place(self, view: View, state: RuntimeState) -> Placement:
+    def place(self, view: PlanView, state: RuntimeState) -> Placement:
         """Return the host's memory where data are copied, else what `placement` says."""
         placed = super().place(view, state)
         if not view.machine.copies_data:
             return placed
         return replace(placed, home=np.full_like(placed.home, host_nodes(view.machine)[0]))
 
-    def plan(self, view: View, state: RuntimeState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: RuntimeState, graph: TaskGraph) -> Plan:
         """Return a pool for each worker, filled by the runtime alone."""
         state.load(view, graph)
         self.open_queues(view, state)
@@ -386,28 +342,18 @@ class QueuedRuntime(PlacedPolicy):
         """Return whether the program tells this runtime its priorities."""
         return False
 
-    def open_queues(self, view: View, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
         """Prepare `state.queues` for a graph."""
         raise NotImplementedError
 
-    def decide(self, view: View, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
-        """Prepare the queueing of tasks that different workers push at the same time.
+    def decide(self, view: HookView, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
+        """Prepare the queueing of tasks that different workers push at the same time."""
 
-        Parameters
-        ----------
-        view : View
-            Live state.
-        state : RuntimeState
-            What none of them has changed yet.
-        pushed : list of (int, int)
-            Each task and its pusher, in the order in which they will be queued.
-        """
-
-    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
         """Put a ready task into a queue; return the worker whose queue it is, any if nobody's."""
         raise NotImplementedError
 
-    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
         """Take the task that a worker gets out of the queues; None when there is none for it."""
         raise NotImplementedError
 
@@ -415,56 +361,58 @@ class QueuedRuntime(PlacedPolicy):
         """Return whom the push of a task into a worker's queue calls, in order; by default all."""
         return state.order
 
-    def note_start(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+    def note_start(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
         """Note that a task begins to compute."""
 
-    def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+    def note_end(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
         """Note that a task has ended."""
 
     # -------------------------------------------------------------------------------------------
     # hooks
 
-    def on_iteration(self, view: View, state: RuntimeState, counters: Counters) -> None:
+    def on_iteration(self, view: PlanView, state: RuntimeState, counters: Counters) -> None:
         """Begin anew with workers that sleep."""
         state.begin()
 
     def on_ready(
-        self, view: View, state: RuntimeState, task: int, worker: int
+        self, view: HookView, state: RuntimeState, task: int, worker: int
     ) -> tuple[Pool | Wake, ...]:
         """Let the push of the task begin."""
-        at_ps = state.push(task, worker, now_ps(view))
+        at_ps = state.push(task, worker, view.live.now_ps())
         return Pool(*state.place[task]), Wake(at_ps, PUSH_DONE)
 
-    def on_start(self, view: View, state: RuntimeState, task: int, worker: int) -> tuple[Wake, ...]:
+    def on_start(
+        self, view: HookView, state: RuntimeState, task: int, worker: int
+    ) -> tuple[Wake, ...]:
         """Let the worker of a device come round for its next task."""
         self.note_start(view, state, task, worker)
         if not state.is_device[worker] or state.held[worker] >= self.device_pipeline:
             return ()
         return self._come_round(view, state, worker, self._pushed_ps(view, state, worker))
 
-    def on_idle(self, view: View, state: RuntimeState, worker: int) -> Wake | None:
+    def on_idle(self, view: HookView, state: RuntimeState, worker: int) -> Wake | None:
         """Let a worker that has ended a task come round for another one."""
         if state.held[worker] > 0 or state.is_waiting[worker] or state.is_coming[worker]:
             return None
         # A core comes before those that its last push calls, a device after them.
         at_ps = self._pushed_ps(view, state, worker)
-        rank = CORE_AGAIN if at_ps > now_ps(view) else CORE_FIRST
+        rank = CORE_AGAIN if at_ps > view.live.now_ps() else CORE_FIRST
         rank = DEVICE_LAST if state.is_device[worker] else rank
         return self._come_round(view, state, worker, at_ps, rank)[0]
 
-    def on_wake(self, view: View, state: RuntimeState, tag: int) -> tuple[Transfer | Wake, ...]:
+    def on_wake(self, view: HookView, state: RuntimeState, tag: int) -> tuple[Transfer | Wake, ...]:
         """Queue what has been pushed by now, or let a worker that has come round ask for a task."""
         if tag != PUSH_DONE:
             return self._ask(view, state, tag)
         given: list[Transfer | Wake] = []
-        while pushed := state.take_pushed(now_ps(view)):
+        while pushed := state.take_pushed(view.live.now_ps()):
             self.decide(view, state, pushed)
             for task, pusher in pushed:
                 given += self._queue(view, state, task, pusher)
         return tuple(given)
 
     def _queue(
-        self, view: View, state: RuntimeState, task: int, pusher: int
+        self, view: HookView, state: RuntimeState, task: int, pusher: int
     ) -> list[Transfer | Wake]:
         """Queue a task that has been pushed, and call whom this is announced to."""
         owner = self.enqueue(view, state, task, pusher)
@@ -477,10 +425,10 @@ class QueuedRuntime(PlacedPolicy):
             if state.is_coming[worker]:
                 state.is_called[worker] = True
             elif state.is_waiting[worker]:
-                given += self._come_round(view, state, worker, now_ps(view))
+                given += self._come_round(view, state, worker, view.live.now_ps())
         return given
 
-    def on_finish(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+    def on_finish(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
         """Note that a worker has one task less; it does not sleep now."""
         state.held[worker] -= 1
         state.n_pushing[worker] = 0
@@ -488,15 +436,15 @@ class QueuedRuntime(PlacedPolicy):
         state.is_waiting[worker] = False
         self.note_end(view, state, task, worker)
 
-    def _pushed_ps(self, view: View, state: RuntimeState, worker: int) -> int:
+    def _pushed_ps(self, view: HookView, state: RuntimeState, worker: int) -> int:
         """Return when a worker has pushed what it has made ready."""
         n_pushing, state.n_pushing[worker] = state.n_pushing[worker], 0
         n_releasing, state.n_releasing[worker] = state.n_releasing[worker], 0
         costs = state.costs
-        return now_ps(view) + n_pushing * costs.push_ps + n_releasing * costs.release_ps
+        return view.live.now_ps() + n_pushing * costs.push_ps + n_releasing * costs.release_ps
 
     def _come_round(
-        self, view: View, state: RuntimeState, worker: int, from_ps: int, rank: int = IN_TURN
+        self, view: HookView, state: RuntimeState, worker: int, from_ps: int, rank: int = IN_TURN
     ) -> tuple[Wake, ...]:
         """Let a worker look after copies from a time on, and then ask for a task."""
         if state.is_coming[worker]:
@@ -505,9 +453,9 @@ class QueuedRuntime(PlacedPolicy):
         n_memories = 2 if state.is_device[worker] else 1
         at_ps = from_ps + n_memories * state.costs.look_ps
         # What takes no time comes in turn: a worker's own push before it asks.
-        return (Wake(at_ps, worker, rank if at_ps > now_ps(view) else IN_TURN),)
+        return (Wake(at_ps, worker, rank if at_ps > view.live.now_ps() else IN_TURN),)
 
-    def _ask(self, view: View, state: RuntimeState, worker: int) -> tuple[Transfer | Wake, ...]:
+    def _ask(self, view: HookView, state: RuntimeState, worker: int) -> tuple[Transfer | Wake, ...]:
         """Let a worker ask for a task; without one it sleeps unless it has been called."""
         state.is_coming[worker] = False
         if state.held[worker] >= (self.device_pipeline if state.is_device[worker] else 1):
@@ -518,12 +466,6 @@ class QueuedRuntime(PlacedPolicy):
             return *claims, state.give(worker, task)
         if state.is_called[worker]:
             rank = AGAIN.get(state.rank[worker], state.rank[worker])
-            return *claims, *self._come_round(view, state, worker, now_ps(view), rank)
+            return *claims, *self._come_round(view, state, worker, view.live.now_ps(), rank)
         state.is_waiting[worker] = True
         return tuple(claims)
-
-
-def now_ps(view: View) -> int:
-    """Return the simulated time."""
-    assert view.state is not None
-    return view.state.now_ps()

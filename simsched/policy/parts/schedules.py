@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import CoreGroup, Machine
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 from simsched.workload.builder import adjacency, entries
 from simsched.workload.graph import TaskGraph
 
@@ -19,40 +19,23 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """A task graph with estimated costs on the workers of a machine.
+    """A task graph with estimated costs on the workers of a machine."""
 
-    Parameters
-    ----------
-    n_tasks : int
-        Number of tasks.
-    pred_ptr : ndarray of int64, shape (n_tasks + 1,)
-    pred : ndarray of int32, shape (n_edges,)
-        Predecessors of each task.
-    pred_bytes : ndarray of float64, shape (n_edges,)
-        Bytes that a task reads of what each predecessor has written.
-    succ_ptr : ndarray of int64, shape (n_tasks + 1,)
-    succ : ndarray of int32, shape (n_edges,)
-        Successors of each task.
-    succ_bytes : ndarray of float64, shape (n_edges,)
-        As `pred_bytes`, in the order of `succ`.
-    worker_row, worker_node : ndarray of int32, shape (n_workers,)
-        Row of `cost_s` that holds for a worker; its memory node, numbered densely.
-    cost_s : ndarray of float64, shape (n_rows, n_tasks)
-        Seconds; infinite where a task cannot run.
-    latency_s, byte_time_s : ndarray of float64, shape (n_nodes, n_nodes)
-        Seconds, and seconds per byte, from one worker's node to another's; 0 on the diagonal.
-    """
-
-    n_tasks: int
-    pred_ptr: Int64Array
-    pred: Int32Array
+    n_tasks: int  # number of tasks
+    pred_ptr: Int64Array  # shape (n_tasks + 1,):
+    pred: Int32Array  # shape (n_edges,): predecessors of each task
+    #: shape (n_edges,): bytes that a task reads of what each predecessor has written
     pred_bytes: FloatArray
-    succ_ptr: Int64Array
-    succ: Int32Array
-    succ_bytes: FloatArray
+    succ_ptr: Int64Array  # shape (n_tasks + 1,):
+    succ: Int32Array  # shape (n_edges,): successors of each task
+    succ_bytes: FloatArray  # shape (n_edges,): as `pred_bytes`, in the order of `succ`
+    #: shape (n_workers,): row of `cost_s` that holds for a worker; its memory node, numbered
+    #: densely
     worker_row: Int32Array
     worker_node: Int32Array
-    cost_s: FloatArray
+    cost_s: FloatArray  # shape (n_rows, n_tasks): seconds; infinite where a task cannot run
+    #: shape (n_nodes, n_nodes): seconds, and seconds per byte, from one worker's node to another's;
+    #: 0 on the diagonal
     latency_s: FloatArray
     byte_time_s: FloatArray
 
@@ -113,18 +96,9 @@ class Estimates:
         )
 
 
-def estimate(view: View, graph: TaskGraph) -> Estimates:
+def estimate(view: PlanView, graph: TaskGraph) -> Estimates:
     """Return what a static scheduler may know of a graph.
 
-    Parameters
-    ----------
-    view : View
-        The machine, its workers and what is known of durations (`View.information`).
-    graph : TaskGraph
-        A dataflow graph; only its edges count.
-
-    Notes
-    -----
     A task costs its operations at the speed of a core whose other hardware threads are idle.
     Accesses are not part of it: how long they take depends on the schedule. Neither are copies of
     what no task has written: these models have no input. Bytes over an edge are, block by block,
@@ -174,23 +148,15 @@ def _bytes_over(graph: TaskGraph, source: Int64Array, target: Int64Array) -> Flo
     return np.bincount(edge, weights=moved, minlength=len(source)).astype(np.float64)
 
 
-def worker_costs(view: View, graph: TaskGraph) -> tuple[Int32Array, FloatArray]:
-    """Return the row of each worker and the seconds of every task per row (group of cores).
-
-    Parameters
-    ----------
-    view : View
-        The machine, its workers and what is known of durations.
-    graph : TaskGraph
-        Tasks with their operations.
-    """
+def worker_costs(view: PlanView, graph: TaskGraph) -> tuple[Int32Array, FloatArray]:
+    """Return the row of each worker and the seconds of every task per row (group of cores)."""
     groups, row = worker_rows(view)
     ops = view.estimated_ops(graph)
     cost = [ops[graph.kinds.index(group.kind)] / group.ops_per_s for group in groups]
     return row, np.array(cost, np.float64)
 
 
-def worker_rows(view: View) -> tuple[list[CoreGroup], Int32Array]:
+def worker_rows(view: PlanView) -> tuple[list[CoreGroup], Int32Array]:
     """Return the groups of cores that have workers, and which of these each worker belongs to."""
     used, row = np.unique(view.machine.thread_group[view.worker_thread], return_inverse=True)
     return [view.machine.core_groups[index] for index in used], row.astype(np.int32)

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import PlanView
 from simsched.workload.graph import Workload
 
 
-def slower_spawns(view: View, spawn_s: float) -> Workload:
+def slower_spawns(view: PlanView, spawn_s: float) -> Workload:
     """Return a program each of whose spawns takes longer; the initialisation stays as it is.
 
-    Parameters
-    ----------
-    view : View
-        What the policy knows of the run.
-    spawn_s : float
-        Time in seconds that the creator of a task spends more.
-
-    Notes
-    -----
     The time is turned into operations at the speed of the first worker's core, of which
     hyperthreads that work at the same time have a part each: it is that of a thread which has its
     core alone.

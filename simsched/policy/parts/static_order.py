@@ -14,14 +14,9 @@ from simsched.workload.graph import TaskGraph, Workload
 
 @dataclass(frozen=True, eq=False)
 class ScheduledWorkload(Workload):
-    """A program whose tasks wait for each other in the order of a schedule.
+    """A program whose tasks wait for each other in the order of a schedule."""
 
-    Parameters
-    ----------
-    worker : ndarray of int32, shape (n_tasks,)
-        Worker of each task.
-    """
-
+    #: shape (n_tasks,): worker of each task
     worker: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
 
 
@@ -48,15 +43,6 @@ def scheduled(
 def tied(graph: TaskGraph, first: NDArray[np.integer], second: NDArray[np.integer]) -> TaskGraph:
     """Return the graph with more dependences, leaving out those that it has already.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        The program.
-    first, second : ndarray of int, shape (n,)
-        Each task of `second` has to wait for that of `first`.
-
-    Notes
-    -----
     The program's own edges stay in front: they are followed in their order.
     """
     n = graph.n_tasks
@@ -81,22 +67,6 @@ def follow(
 ) -> TaskGraph:
     """Return the graph in which tasks become ready in the order of their worker's schedule.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        The program.
-    worker : ndarray of int32, shape (n_tasks,)
-        Worker of each task.
-    start_s, finish_s : ndarray of float64, shape (n_tasks,)
-        When it starts and ends there.
-    below : ndarray of float64, shape (n_tasks,)
-        What is larger for a task than for all its successors.
-    fetches_ahead : bool
-        Whether a task enters its worker's pool, where its data are asked for, while the one before
-        it is still being executed; otherwise it waits for that one.
-
-    Notes
-    -----
     Of tasks with equal starts the one that ends first comes first, then the one with more `below`
     it, then the lower one. Tasks that take no time start when others do, also those that they wait
     for; as this order grows along every edge of the program it never contradicts one.

@@ -18,22 +18,14 @@ UPPER = -1  #: tasks above all subgraphs
 
 @dataclass(frozen=True, eq=False)
 class Subgraphs:
-    """A division of the tasks of a graph.
+    """A division of the tasks of a graph."""
 
-    Parameters
-    ----------
-    of_task : ndarray of int32, shape (n_tasks,)
-        Subgraph of each task, numbered in the order of the spawn tree; `UPPER` for the tasks above
-        all subgraphs.
-    is_root : ndarray of bool, shape (n_tasks,)
-        Tasks through which a subgraph is entered.
-    separable : bool
-        Whether each subgraph has one root and waits for nothing outside once it has started, so
-        that one subgraph at a time can be worked on without coming to a standstill.
-    """
-
+    #: shape (n_tasks,): subgraph of each task, numbered in the order of the spawn tree; `UPPER` for
+    #: the tasks above all subgraphs
     of_task: Int32Array
-    is_root: NDArray[np.bool_]
+    is_root: NDArray[np.bool_]  # shape (n_tasks,): tasks through which a subgraph is entered
+    #: whether each subgraph has one root and waits for nothing outside once it has started, so that
+    #: one subgraph at a time can be worked on without coming to a standstill
     separable: bool
 
     @property
@@ -58,19 +50,6 @@ def levels(graph: TaskGraph) -> list[Int64Array]:
 def subtree_sums(graph: TaskGraph, own: NDArray[np.generic]) -> Int64Array:
     """Return a quantity of each task added up over its subtree.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph.
-    own : ndarray of int64, shape (n_tasks,)
-        The quantity of each task itself, such as the bytes that missed its private caches.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_tasks,)
-
-    Notes
-    -----
     ``S(t) = m(t) + sum of S(c) over the children c of t``. Data shared by tasks count several
     times.
 
@@ -92,8 +71,6 @@ def subtree_sizes(graph: TaskGraph) -> Int64Array:
 def preorder(graph: TaskGraph) -> Int64Array:
     """Return the position of each task in a depth-first walk of the spawn tree; shape (n_tasks,).
 
-    Notes
-    -----
     This is the order of task identifiers: the i-th child of a task with identifier S has the
     identifier S_i, and identifiers are compared component by component. Parentless tasks follow
     each other by index.
@@ -115,15 +92,6 @@ def preorder(graph: TaskGraph) -> Int64Array:
 def group_tasks(graph: TaskGraph, least_tasks: int) -> Subgraphs:
     """Return the smallest subgraphs with a given number of tasks.
 
-    Parameters
-    ----------
-    graph : TaskGraph
-        Any graph; the spawn tree decides.
-    least_tasks : int
-        Smallest number of tasks of a subgraph.
-
-    Notes
-    -----
     A task is the root of a subgraph when its subtree has at least `least_tasks` tasks and no
     child's subtree has. Tasks above are *upper* tasks. A child of an upper task whose subtree is
     too small becomes a subgraph of its own.

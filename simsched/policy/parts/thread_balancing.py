@@ -7,38 +7,23 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import View
+from simsched.policy.contract.base import HookView
 from simsched.policy.parts.threads import Move, Queues
 
 
 def even_out(
-    view: View,
+    view: HookView,
     state: Queues,
     capacity: NDArray[np.float64],
     suits: Callable[[int, int, int], float],
 ) -> list[Move]:
     """Return moves of waiting threads from the busiest core to the idlest until that gains nothing.
 
-    Parameters
-    ----------
-    view : View
-        What the policy knows.
-    state : Queues
-        Where threads are; brought up to date.
-    capacity : ndarray of float64, shape (n_workers,)
-        What the load of a core is divided by: its speed, or 1.
-    suits : callable
-        How well a task (first argument) suits a move from a core (second) to another one (third);
-        the one that suits best moves, the oldest of equal ones.
-
-    Notes
-    -----
     A move gains if the idlest core has no thread at all, or if its load is then still below what
     the busiest core had. Of equally idle cores the fastest comes first. Threads that run stay, and
     a thread moves once.
     """
-    live = view.state
-    assert live is not None
+    live = view.live
     cores = [core for core in range(view.n_workers) if not live.has_failed(core)]
     load = [state.load(view, core) for core in range(view.n_workers)]
     group = state.groups.of_worker
@@ -60,7 +45,6 @@ def even_out(
         load[target] += 1
 
 
-def is_idle(view: View, state: Queues, core: int) -> bool:
+def is_idle(view: HookView, state: Queues, core: int) -> bool:
     """Return whether a core has no thread and has not been promised one."""
-    assert view.state is not None
-    return view.state.is_waiting(core) and not state.waiting[core]
+    return view.live.is_waiting(core) and not state.waiting[core]

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from simsched.policy.contract.base import (
     PARENT_FIRST,
     AcquireStep,
+    HookView,
     Plan,
+    PlanView,
     Pool,
     Preempt,
     Transfer,
-    View,
     param,
 )
 from simsched.policy.parts.core_groups import CoreGroups, core_groups
@@ -34,46 +35,29 @@ Move = Preempt | Transfer
 
 @dataclass(eq=False)
 class Queues:
-    """Where threads are.
+    """Where threads are."""
 
-    Attributes
-    ----------
-    groups : CoreGroups
-        Cores by speed.
-    thread : ndarray of int64, shape (n_classes,)
-        Thread of each class of tasks: critical sections belong to the thread that enters them.
-    is_critical : ndarray of bool, shape (n_classes,)
-        Classes of critical sections.
-    home : list of int, one per thread
-        Core to whose queue the thread belongs.
-    waiting : list of list of int, one per core
-        Tasks in the queues.
-    last_ran_ps : list of int, one per thread
-        When the thread has stopped running the last time.
-    moves : list of int, one per thread
-        How often it has been moved.
-    """
-
-    groups: CoreGroups
+    groups: CoreGroups  # cores by speed
+    #: shape (n_classes,): thread of each class of tasks: critical sections belong to the thread
+    #: that enters them
     thread: NDArray[np.int64]
-    is_critical: NDArray[np.bool_]
-    home: list[int]
-    waiting: list[list[int]]
-    last_ran_ps: list[int]
-    moves: list[int]
-    task_class: NDArray[np.int32] | None = None  # of the iteration's graph
+    is_critical: NDArray[np.bool_]  # shape (n_classes,): classes of critical sections
+    home: list[int]  # one per thread: core to whose queue the thread belongs
+    waiting: list[list[int]]  # one per core: tasks in the queues
+    last_ran_ps: list[int]  # one per thread: when the thread has stopped running the last time
+    moves: list[int]  # one per thread: how often it has been moved
+    task_class: NDArray[np.int32]  # shape (n_tasks,): of the graph of the iterations
+    is_used: bool = False  # not by the initialisation
     ticks: int = 0
     notes: dict[str, Any] = field(default_factory=dict)  # of one scheduler
 
     def thread_of(self, task: int) -> int:
         """Return the thread of a task."""
-        assert self.task_class is not None
         return int(self.thread[self.task_class[task]])
 
-    def load(self, view: View, core: int) -> int:
+    def load(self, view: HookView, core: int) -> int:
         """Return the length of a core's queue, with what it is running."""
-        assert view.state is not None
-        return len(self.waiting[core]) + (not view.state.is_waiting(core))
+        return len(self.waiting[core]) + (not view.live.is_waiting(core))
 
     def move(self, task: int, source: int, target: int) -> Transfer:
         """Return the move of a waiting task, and with it of its thread, to another queue."""
@@ -89,7 +73,7 @@ class Queues:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThreadScheduler(PlacedPolicy):
+class ThreadScheduler(PlacedPolicy[Queues]):
     """What schedulers of threads have in common; see the module.
 
     Parameters
@@ -108,7 +92,7 @@ class ThreadScheduler(PlacedPolicy):
         """The time slice."""
         return self.slice_s
 
-    def start(self, view: View) -> Queues:
+    def start(self, view: PlanView) -> Queues:
         """Return empty queues; threads belong to cores in turn."""
         names = view.workload.graph.class_names
         known = {name: index for index, name in enumerate(names)}
@@ -121,11 +105,12 @@ class ThreadScheduler(PlacedPolicy):
             waiting=[[] for _ in range(view.n_workers)],
             last_ran_ps=[0] * len(names),
             moves=[0] * len(names),
+            task_class=view.workload.graph.task_class,
         )
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Queues, graph: TaskGraph) -> Plan:
         """Return queues of cores, first in, first out."""
-        state.task_class = graph.task_class if graph is view.workload.graph else None
+        state.is_used = graph is view.workload.graph
         for queue in state.waiting:
             queue.clear()
         return Plan(
@@ -134,40 +119,38 @@ class ThreadScheduler(PlacedPolicy):
             times_tasks=True,
         )
 
-    def on_ready(self, view: View, state: Any, task: int, worker: int) -> Pool | None:
+    def on_ready(self, view: HookView, state: Queues, task: int, worker: int) -> Pool | None:
         """Return the queue of the task's thread."""
-        if state.task_class is None:
+        if not state.is_used:
             return None
         core = self.queue_of(view, state, task)
         state.waiting[core].append(task)
         return Pool(0, core)
 
-    def queue_of(self, view: View, state: Queues, task: int) -> int:
+    def queue_of(self, view: HookView, state: Queues, task: int) -> int:
         """Return the core whose queue a task enters."""
         return state.home[state.thread_of(task)]
 
     def on_acquire(
-        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+        self, view: HookView, state: Queues, task: int, worker: int, group: int, instance: int
     ) -> None:
         """Note that a task has left its queue; those that failures have put back are unknown."""
-        if state.task_class is not None and task in state.waiting[instance]:
+        if state.is_used and task in state.waiting[instance]:
             state.waiting[instance].remove(task)
 
-    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
+    def on_finish(self, view: HookView, state: Queues, task: int, worker: int) -> None:
         """Note when a thread has stopped."""
-        if state.task_class is not None:
-            assert view.state is not None
-            state.last_ran_ps[state.thread_of(task)] = view.state.now_ps()
+        if state.is_used:
+            state.last_ran_ps[state.thread_of(task)] = view.live.now_ps()
 
-    def on_timer(self, view: View, state: Any) -> tuple[Move, ...]:
+    def on_timer(self, view: HookView, state: Queues) -> tuple[Move, ...]:
         """Return moves if it is time for them, then the ends of time slices."""
-        if state.task_class is None or view.machine.copies_data:
+        if not state.is_used or view.machine.copies_data:
             return ()
         state.ticks += 1
         moves = self.balance(view, state) if self.is_due(state) else []
         stopped = {move.worker for move in moves if isinstance(move, Preempt)}
-        live = view.state
-        assert live is not None
+        live = view.live
         for core, queue in enumerate(state.waiting):
             task = live.running_task(core)
             if queue and task >= 0 and core not in stopped:
@@ -179,21 +162,20 @@ class ThreadScheduler(PlacedPolicy):
         """Return whether it is time for a round of balancing."""
         return state.ticks % max(1, round(self.balance_s / self.slice_s)) == 0
 
-    def balance(self, view: View, state: Queues) -> list[Move]:
+    def balance(self, view: HookView, state: Queues) -> list[Move]:
         """Return the moves of one round."""
         raise NotImplementedError
 
-    def relocate(self, view: View, state: Queues, task: int, source: int, target: int) -> Move:
+    def relocate(self, view: PlanView, state: Queues, task: int, source: int, target: int) -> Move:
         """Return the move of a thread that runs or waits on a core to another one."""
         if task in state.waiting[source]:
             return state.move(task, source, target)
         state.note_move(state.thread_of(task), target)
         return Preempt(source)
 
-    def swap(self, view: View, state: Queues, first: int, second: int) -> list[Move]:
+    def swap(self, view: HookView, state: Queues, first: int, second: int) -> list[Move]:
         """Return moves with which the running threads of two cores change places."""
-        live = view.state
-        assert live is not None
+        live = view.live
         moves: list[Move] = []
         for core, target in ((first, second), (second, first)):
             task = live.running_task(core)

@@ -67,7 +67,6 @@ def _bars(
     names: Sequence[str],
     colour: Mapping[str, str],
 ) -> None:
-    """Draw one panel of horizontal bars."""
     name_rows(axes, names)
     values = np.array([line.metrics["makespan_s"].mean for line in lines])
     widths = np.nan_to_num([line.metrics["makespan_s"].half_width for line in lines])
@@ -101,7 +100,6 @@ def _bars(
 
 
 def _colours(lines: Sequence[Line]) -> dict[str, str]:
-    """Return the colour of each policy."""
     names = dict.fromkeys(line.policy for line in lines)
     return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
 

@@ -128,7 +128,6 @@ def _colours(layers: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _draw_bars(axes: Axes, bars: Bars, row_of: NDArray[np.int64], factor: float) -> None:
-    """Draw every bar."""
     scale = 1e-12 / factor
     left, right = bars.start_ps * scale, bars.end_ps * scale
     row = row_of[bars.worker]

@@ -93,7 +93,6 @@ _whole: WeakKeyDictionary[Run, _Whole] = WeakKeyDictionary()
 
 
 def _all_bars(run: Run, trace: Trace) -> _Whole:
-    """Return the busy intervals of a run."""
     line = timeline(trace, ordered=False).intervals
     kept = np.flatnonzero(line.end_ps > line.start_ps)
     names = _class_names(run)
@@ -168,10 +167,7 @@ def _without_inside(
 
 
 def rows_of(run: Run, most: int) -> tuple[NDArray[np.int64], int]:
-    """Return the row of each worker of about `most` rows, and how many workers share one.
-
-    Workers of different domains never share a row.
-    """
+    """Return the row of each worker, `most` about, each in one domain, and how many share one."""
     domain = run.machine.thread_domain[run.worker_thread]
     share = -(-len(domain) // most)
     starts = np.append(True, domain[1:] != domain[:-1])

@@ -102,7 +102,6 @@ def _only_numbers(rows: Sequence[Row]) -> str | None:
 
 
 def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Axes | None) -> Axes:
-    """Draw one bar per kind of run."""
     if len(rows) > MAX_BARS:
         raise ConfigurationError(
             f"speedup: found {len(rows)} bars, accepted up to {MAX_BARS}: choose some, such as "
@@ -136,7 +135,6 @@ def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Ax
 def _lines(
     rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Axes | None, x: str
 ) -> Axes:
-    """Draw lines over a column."""
     axes = axes_for(ax, 6.5, 4.0)
     lines: dict[str, list[tuple[float, Estimate]]] = {}
     for row, value in zip(rows, values, strict=True):

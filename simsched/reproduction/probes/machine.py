@@ -203,13 +203,11 @@ def runtime_cost_s(*, machine: str, cost: str, distance: int = 0) -> float:
 
 
 def _nodes(machine: str, kind: str) -> list[MemoryNode]:
-    """Return the memory nodes of one kind."""
     model = machine_of(machine)
     return [model.nodes[index] for index in model.nodes_of_kind(kind)]
 
 
 def _cache(machine: Machine, level: str) -> CacheLevel:
-    """Return a cache level by its name."""
     levels = {item.name: item for item in machine.caches}
     found: CacheLevel = _chosen("cache level", level, levels)
     return found
@@ -222,7 +220,6 @@ def _hops(machine: Machine, domain: int, node: int) -> int:
 
 
 def _chosen(what: str, name: str, known: Mapping[str, Any]) -> Any:
-    """Return an entry by its name."""
     if name not in known:
         raise ConfigurationError(unknown_name(what, name, known))
     return known[name]

@@ -13,8 +13,8 @@ from simsched.files.errors import ConfigurationError
 from simsched.policy import policy_from_spec
 from simsched.policy.algorithms.mapreduce.hadoop import speculation_order
 from simsched.policy.algorithms.mapreduce.samr import Samr
-from simsched.policy.contract.base import View
-from simsched.policy.parts.mapreduce import Attempt, Tracker
+from simsched.policy.contract.base import HookView, PlanView
+from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import (
     MAP_WEIGHTS,
     REDUCE_WEIGHTS,
@@ -166,17 +166,15 @@ def phase_weight_errors(
     class Watched(Samr):
         """SAMR that is looked at."""
 
-        def on_iteration(self, view: View, state: Tracker, counters: Any) -> None:
+        def on_iteration(self, view: PlanView, state: History, counters: Any) -> None:
             """Note what has been recorded so far."""
-            assert isinstance(state, History)
             seen.recorded = {(node, of): w for (node, _, of), w in state.weights.items()}
             seen.real.clear()
             super().on_iteration(view, state, counters)
 
-        def learn(self, view: View, state: Tracker, attempt: Attempt) -> None:
+        def learn(self, view: HookView, state: History, attempt: Attempt) -> None:
             """Note what a task has shown."""
-            assert view.state is not None
-            weights = observed_weights(state, attempt, view.state.now_ps())
+            weights = observed_weights(state, attempt, view.live.now_ps())
             if weights is not None:
                 of = int(state.tasks.kind[attempt.task])
                 seen.real.setdefault((attempt.node, of), []).append(weights)

@@ -11,7 +11,7 @@ from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.policy import Policy, policy_from_spec
 from simsched.policy.algorithms.heterogeneous_memory.bats import Bats
 from simsched.policy.algorithms.numa.cab import BiTierStealing
-from simsched.policy.contract.base import View, view_before
+from simsched.policy.contract.base import PlanView, view_before
 from simsched.policy.parts.bats_balancer import pages_of
 from simsched.policy.parts.cab_boundary import boundary_level as level_by_equation
 from simsched.policy.parts.cab_boundary import root_degree
@@ -102,7 +102,9 @@ def bats_count(
     return float(found[what])
 
 
-def _view(machine: str, workload: str, parameters: dict[str, Any] | None, policy: Policy) -> View:
+def _view(
+    machine: str, workload: str, parameters: dict[str, Any] | None, policy: Policy
+) -> PlanView:
     """Return what a policy knows of a run with one worker per hardware thread."""
     view = view_before(machine_of(machine), workload_of(workload, parameters), policy=policy)
     return replace(view, workload=policy.prepare(view))

@@ -21,7 +21,7 @@ from simsched.policy import policy_from_spec
 from simsched.policy.algorithms.numa.cab import ABOVE, SUBTREE, BiTierStealing, CabState
 from simsched.policy.algorithms.numa.cab_gto import CabGtoProfile, private_level
 from simsched.policy.algorithms.work_stealing.hws import GLOBAL, Hws
-from simsched.policy.contract.base import PARENT_FIRST, Counters, Update, View, view_before
+from simsched.policy.contract.base import PARENT_FIRST, Counters, PlanView, Update, view_before
 from simsched.policy.parts.footprint import ROOT, UPPER, Tiers, exact_footprint
 from simsched.policy.parts.subgraphs import levels, subtree_sums
 from simsched.reproduction.probes import probe, workload_of
@@ -235,7 +235,9 @@ def root_footprint_bytes(
     class Profiler(CabGtoProfile):
         """CAB of which the counts are kept."""
 
-        def on_iteration(self, view: View, state: CabState, counters: Counters) -> Update | None:
+        def on_iteration(
+            self, view: PlanView, state: CabState, counters: Counters
+        ) -> Update | None:
             missing.append(counters.group_missing_bytes)
             return super().on_iteration(view, state, counters)
 

@@ -11,7 +11,7 @@ from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.policy import policy_from_spec
 from simsched.policy.algorithms.heterogeneous_memory.charm import CharmMoving
-from simsched.policy.contract.base import View, view_before
+from simsched.policy.contract.base import PlanView, view_before
 from simsched.policy.parts.chares import map_chares
 from simsched.policy.parts.loop import flatten
 from simsched.reproduction.probes import probe
@@ -54,6 +54,6 @@ def admitted_tasks(*, machine: str, workload: str, policy: str, workers: int) ->
     return float(sum(not any(waits[stay] for stay in stays) for stays in plan.stays_of))
 
 
-def _view(machine: Machine, workload: Workload, workers: int | None = None) -> View:
+def _view(machine: Machine, workload: Workload, workers: int | None = None) -> PlanView:
     """Return what a policy sees before a run."""
     return view_before(machine, workload, machine.place_workers(workers))

@@ -238,7 +238,6 @@ def _iterations(recording: Recording, end_ps: int) -> Lines:
     last = np.append(events["time_ps"][ends], end_ps)[np.searchsorted(ends, starts)]
     time, number = events["time_ps"][starts], events["iteration"][starts]
     start, end = _round_ns(time.astype(np.int64)), _round_ns(last.astype(np.int64))
-
     length = end - start
 
     def lines(rows: Int64Array) -> list[str]:
@@ -258,7 +257,6 @@ def _slice_source(
 ) -> Lines:
     data = slices.intervals
     titles = [json.dumps(name) for name in classes.names]
-    describe = _DESCRIPTIONS
 
     def lines(rows: Int64Array) -> list[str]:
         chosen = data.chosen(rows)
@@ -296,7 +294,7 @@ def _slice_source(
                     f'"class":{name},"iteration":{iteration},"bytes":{extra},"part":"{PARTS[ends]}"}}}}'
                 )
                 continue
-            top, details = describe[kind]
+            top, details = _DESCRIPTIONS[kind]
             about = "" if kind == Activity.MIGRATE else f'"task":{task},'
             more = details.format(arg=arg, extra=extra)
             texts.append(f'{{"ph":"X",{top},{place}{about}"iteration":{iteration}{more}}}}}')

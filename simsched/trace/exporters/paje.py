@@ -62,16 +62,10 @@ DEFINITIONS = (
     NEW_EVENT,
     SET_NAMED,  # defined only where tasks have names
 ) = range(len(DEFINITIONS))
-RUNTIME = {
-    Activity.SPAWN: "spawn",
-    Activity.POP: "pop",
-    Activity.STEAL: "steal",
-    Activity.RELEASE: "release",
-    Activity.SWITCH: "switch",
-    Activity.TAKE: "take",
-    Activity.MIGRATE: "copy",
-    Activity.DUPLICATE: "duplicate",
+RUNTIME: dict[Activity, str] = {
+    each: each.name.lower() for each in Activity if each != Activity.TASK
 }
+RUNTIME[Activity.MIGRATE] = "copy"
 Int64Array = NDArray[np.int64]
 
 
@@ -162,8 +156,8 @@ def _header(class_names: tuple[str, ...], has_names: bool) -> str:
             continue
         name, *fields = definition.split()
         lines.append(f"%EventDef {name} {number}")
-        for field, _, kind in (field.partition(":") for field in fields):
-            lines.append(f"% {field} {kind or FIELD_TYPES.get(field, 'string')}")
+        for field, _, holds in (field.partition(":") for field in fields):
+            lines.append(f"% {field} {holds or FIELD_TYPES.get(field, 'string')}")
         lines.append("%EndEventDef")
     lines += [
         f'{CONTAINER_TYPE} M 0 "machine"',

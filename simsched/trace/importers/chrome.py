@@ -282,7 +282,7 @@ def _by_time(rows: list[Any]) -> list[Any]:
     for _, here in sorted(instants.items()):
         ends = [row for row in here if row[2] == "E"]
         begins = [row for row in here if row[2] == "B"]
-        early = min(depth, max(0, len(ends)))
+        early = min(depth, len(ends))
         result += [*ends[:early], *begins, *ends[early:]]
         depth = max(0, depth + len(begins) - len(ends))
     return result

@@ -264,7 +264,6 @@ def _arrivals_s(draw: _Draw, alone_s: float, queries: int, load: float) -> Float
 
 
 def _add_service(draw: _Draw, program: Program, queries: int, load: float) -> None:
-    """Add all queries of a service."""
     draw.names.append(program.name)
     draw.critical.append(True)
     weights = draw.rng.uniform(0.5, 1.5, program.kernels)

@@ -108,7 +108,6 @@ def costs_of_functions(functions: int, heavy_ops: float, light_ops: float) -> Fl
 
 
 def _counts(costs: FloatArray, tasks: int, counts: Counts, skew: float, alpha: int) -> Int64Array:
-    """Return the number of tasks of each function."""
     functions = len(costs)
     heavy = functions - 1
     least = alpha * heavy if counts == "alpha" else functions

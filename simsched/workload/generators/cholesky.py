@@ -139,10 +139,7 @@ class Tasks:
 
 
 def enumerate_tasks(tiles: int, *, by_column: bool = False) -> Tasks:
-    """Return the tasks of all steps.
-
-    The updates of a step are created row by row or column by column.
-    """
+    """Return the tasks of all steps; updates of a step come row by row or column by column."""
     all_rows, all_columns = np.tril_indices(tiles)  # row by row
     step_rows, step_columns, steps = [], [], []
     for step in range(tiles):
@@ -179,7 +176,6 @@ def _number(
 
 
 def _edges(tasks: Tasks, tiles: int, *, by_column: bool) -> tuple[Int64Array, Int64Array]:
-    """Return the edges by ascending target."""
     step, row, column = tasks.step, tasks.row, tasks.column
     numbers = np.arange(len(step), dtype=np.int64)
     in_panel = column == step

@@ -148,7 +148,6 @@ def _mean_step(
     ops_per_element: float,
     inner_ops: float,
 ) -> TaskGraph:
-    """Return the task graph of the mean step."""
     before = np.concatenate(([0], np.cumsum(touched.elements)))
     elements = np.where(tree.is_leaf, before[tree.last] - before[tree.first], 0)
     elements[0] += touched.elements[-1]

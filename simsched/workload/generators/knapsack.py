@@ -88,10 +88,7 @@ class Search:
         self.nodes = 0
 
     def visit(self, item: int, value: int, room: int) -> bool:
-        """Count a node and return whether it is divided.
-
-        `room` is the capacity left, negative when it is exceeded.
-        """
+        """Count a node and return whether it is divided; `room` is negative beyond the capacity."""
         self.nodes += 1
         if self.nodes > MAX_NODES:
             raise ConfigurationError(
@@ -107,10 +104,7 @@ class Search:
         return value * weight + room * self.values[item] >= self.best * weight
 
     def spawn(self, task_depth: int, ops_per_node: float) -> CallTree:
-        """Search, and return the tasks.
-
-        Decisions down to `task_depth` are tasks.
-        """
+        """Search, and return the tasks: decisions down to `task_depth`."""
         calls = CallTree(("decide", "search"))
         # Caller, next item, value and room; the top of the stack is the next node of the search.
         stack: list[tuple[int | None, int, int, int]] = [(None, 0, 0, self.capacity)]
@@ -127,7 +121,6 @@ class Search:
         return calls
 
     def _search(self, item: int, value: int, room: int) -> None:
-        """Search below a node."""
         stack = [(item, value, room)]
         while stack:
             node = stack.pop()

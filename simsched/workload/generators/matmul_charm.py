@@ -121,5 +121,4 @@ def matmul_charm(
 
 
 def _parts(order: int, parts: int) -> Int64Array:
-    """Return the sizes of almost equal parts."""
     return np.diff(order * np.arange(parts + 1, dtype=np.int64) // parts)

@@ -235,7 +235,6 @@ def _tokens(text: str, source: str) -> Iterator[Token]:
 
 
 def _token(match: re.Match[str], line: int) -> Token:
-    """Return the token of a match."""
     kind, text = str(match.lastgroup), match.group()
     if kind == "quoted":
         return Token("id", ESCAPED.sub(_unescape, text[1:-1]), line)

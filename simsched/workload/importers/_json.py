@@ -42,10 +42,7 @@ class Value:
         return None if found is None else Value(self.file, (*self.place, key), found)
 
     def member(self, *keys: str) -> Value:
-        """Return the first of several alternative members that an object has.
-
-        The preferred one comes first.
-        """
+        """Return the first of several alternative members that an object has, in this order."""
         for key in keys:
             found = self.get(key)
             if found is not None:

@@ -45,10 +45,7 @@ def is_empty(head: bytes) -> bool:
 
 
 def number(value: object, where: str, *, infinite: bool = False) -> float:
-    """Return a number from 0 on, given as such or as text.
-
-    `where`, file and key, precedes what is wrong.
-    """
+    """Return a number from 0 on, given as such or as text; `where` is file and key."""
     accepted = f"accepted a {'' if infinite else 'finite '}number of at least 0"
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         raise GraphError(f"{where}: found {shown(value)}, {accepted}")
@@ -62,10 +59,7 @@ def number(value: object, where: str, *, infinite: bool = False) -> float:
 
 
 def whole(value: object, where: str, *, least: int = 0, most: int = 2**63 - 1) -> int:
-    """Return an integer given as such, as a float without fraction or as text.
-
-    `where`, file and key, precedes what is wrong.
-    """
+    """Return an integer given as such, as a float or as text; `where` is file and key."""
     result: int | None = None
     try:
         if (isinstance(value, str) and len(value) < 32) or (

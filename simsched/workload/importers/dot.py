@@ -103,6 +103,5 @@ def _key(name: str) -> str:
 
 
 def _quoted(value: object) -> str:
-    """Return a DOT string."""
     text = str(value).replace("\\", "\\\\").replace('"', '\\"')
     return f'"{text}"'

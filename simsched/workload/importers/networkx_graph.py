@@ -180,10 +180,7 @@ def _read_own(graph: nx.Graph[Any], source: str) -> Workload:
 
 
 def _without_quotes(graph: nx.Graph[Any]) -> nx.Graph[Any]:
-    """Return a copy of a graph without what pydot leaves in it.
-
-    That is quotation marks around strings, and graph attributes one level below.
-    """
+    """Return a copy without pydot's quotation marks and graph attributes one level below."""
     result = graph.copy()
     below = result.graph.get("graph")
     if isinstance(below, dict):
@@ -346,7 +343,6 @@ def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
 
 
 def _add_edges(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
-    """Add spawn tree and dataflow of one stage."""
     for relation, ptr, index in (
         ("dataflow", graph.succ_ptr.tolist(), graph.succ.tolist()),
         ("spawn", graph.child_ptr.tolist(), graph.child.tolist()),
@@ -377,5 +373,4 @@ def _has_parallel_edges(graph: TaskGraph) -> bool:
 
 
 def _node(stage: str, task: int) -> int | str:
-    """Return the node of a task."""
     return task if stage == "iteration" else f"init{task}"

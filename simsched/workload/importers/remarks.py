@@ -6,10 +6,7 @@ from simsched.workload.graph import Workload
 
 
 def facts(workload: Workload) -> list[str]:
-    """Return what was made of costs and data, one line each.
-
-    Its importer has left counts in `parameters`.
-    """
+    """Return what was made of costs and data, one line each, by counts that the importer left."""
     about, edges = workload.parameters, workload.graph.n_edges
     found = []
     if about.get("ops_per_cost_unit") is not None:

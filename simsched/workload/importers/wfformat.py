@@ -150,7 +150,6 @@ def import_wfformat(
 
 
 def _version(top: Value) -> str:
-    """Return the schema version of a document."""
     value = top.member("schemaVersion")
     version = str(value.value)
     if version not in VERSIONS:

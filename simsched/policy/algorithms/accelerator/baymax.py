@@ -3,108 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
-from simsched.policy.algorithms.accelerator.accelerator import Layout
-from simsched.policy.algorithms.accelerator.accelerator_pool import (
+from simsched.policy import HookView, Plan, PlanView, param, preset, register, seconds_to_ps
+from simsched.policy.parts.accelerator import Layout
+from simsched.policy.parts.accelerator_copies import most_batch_copies, pieces, pinned_copies
+from simsched.policy.parts.accelerator_pool import (
     PoolState,
     Release,
     ReorderingPolicy,
     known_seconds,
 )
-from simsched.policy.contract.base import (
-    Plan,
-    View,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.predictors import PREDICTORS, held_out_errors, predicted_seconds
 from simsched.workload.graph import TaskGraph
 
 PS = 1e-12
-#: Of the source's server, where a machine states no link: what PCI-e delivers and what one copy
-#: from pageable memory takes.
-EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S = 12160e6, 3150e6
-
-
-def batch_copies(effective_bytes_per_s: float, copy_bytes_per_s: float) -> int:
-    """Return how many batch copies may run at once in a direction; one place is for queries.
-
-    Notes
-    -----
-    ``floor(BW_peak / BW_memcpy) - 1`` (equation 8.7).
-
-    Examples
-    --------
-    >>> batch_copies(12160e6, 3150e6)
-    2
-    """
-    return math.floor(effective_bytes_per_s / copy_bytes_per_s) - 1
-
-
-def most_batch_copies(machine: Machine, layout: Layout) -> tuple[int, int]:
-    """Return how many batch copies may run at once into the device and out of it, at least one."""
-    host, most = int(machine.touch_order[0, 0]), [1, 1]
-    for direction in (0, 1):
-        domains = layout.domain[layout.direction == direction]
-        if not len(domains):
-            continue
-        path = machine.paths[max(0, int(domains[0]))][host]
-        link, one = EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S
-        if path.links:
-            link = machine.link_rate(path)
-            cap = path.write_core_cap if direction else path.core_cap_bytes_per_s
-            one = min(link, cap[0])
-        most[direction] = max(1, batch_copies(link, one))
-    return most[0], most[1]
 
 
 def headroom_s(target_s: float, queued_s: float, own_s: float, others_s: float) -> float:
-    """Return the headroom of a query that is launched.
-
-    Parameters
-    ----------
-    target_s : float
-        Latency target.
-    queued_s : float
-        Kernels that have been issued and have not ended, T_q.
-    own_s : float
-        What the query takes alone, T_self.
-    others_s : float
-        What queries before it still need.
-
-    Notes
-    -----
-    Equation 8.5: ``T_tgt - T_q - T_self - sum(t_i)``.
-    """
+    """Return the headroom of a query that is launched (equation 8.5)."""
     return target_s - queued_s - own_s - others_s
 
 
 def refilled_s(
     target_s: float, used_s: float, queued_s: float, own_s: float, done_s: float, others_s: float
 ) -> float:
-    """Return the headroom of a query that submits another kernel.
-
-    Parameters
-    ----------
-    target_s, queued_s, own_s, others_s : float
-        As for :func:`headroom_s`.
-    used_s : float
-        Time since the query began, T_used.
-    done_s : float
-        Expected durations of its tasks so far.
-
-    Notes
-    -----
-    Equation 8.6: ``(T_tgt - T_used) - T_q - (T_self - sum(T_j)) - sum(t_i)``.
-    """
+    """Return the headroom of a query that submits another kernel (equation 8.6)."""
     return headroom_s(target_s - used_s, queued_s, own_s - done_s, others_s)
 
 
@@ -120,23 +49,12 @@ class About(NamedTuple):
 
 @dataclass
 class Query:
-    """A query that is being processed.
+    """A query that is being processed."""
 
-    Attributes
-    ----------
-    began_ps : int
-        When its first task was submitted.
-    headroom_s : float
-        What batch work may still take, T_hr.
-    submitted_s, ended_s : float
-        Expected durations of the tasks that it has submitted, and of those that have ended.
-    left : int
-        Tasks that have not ended.
-    """
-
-    began_ps: int
-    headroom_s: float
-    left: int
+    began_ps: int  # when its first task was submitted
+    headroom_s: float  # what batch work may still take, T_hr
+    left: int  # tasks that have not ended
+    #: expected durations of the tasks that it has submitted, and of those that have ended
     submitted_s: float = 0.0
     ended_s: float = 0.0
 
@@ -151,9 +69,8 @@ class BaymaxState(PoolState):
     self_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     part_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     n_tasks: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    follows: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
+    managed: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
     next_piece: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-
     about: list[About] = field(default_factory=list)
 
     @property
@@ -169,14 +86,13 @@ class BaymaxState(PoolState):
 
 @register("baymax")
 @dataclass(frozen=True, kw_only=True)
-class Baymax(ReorderingPolicy):
+class Baymax(ReorderingPolicy[BaymaxState]):
     """Kernels in the order of submission, batch kernels only within the headroom of every query.
 
     Parameters
     ----------
     predictor : {"lr_knn", "lr", "knn", "svm", "ann", "view"}
-        What predicts durations (:mod:`simsched.policy.parts.predictors`), or `information` as it
-        is.
+        What predicts durations (:mod:`simsched.policy.parts.predictors`), or `information`.
     refills : bool
         Whether time that concurrent kernels have saved flows back into the headroom.
     manages_copies : bool
@@ -198,31 +114,29 @@ class Baymax(ReorderingPolicy):
     sections 8.6 to 8.8. Q. Chen et al., "Baymax", ASPLOS 2016.
     """
 
+    remembers = BaymaxState
+
     predictor: str = param("lr_knn", choices=(*PREDICTORS, "view"))
     refills: bool = param(default=True)
     manages_copies: bool = param(default=True)
     target_s: float = param(0.0, low=0.0, high=1e6)
     decision_s: float = param(50e-6, low=0.0, high=1.0)
 
-    def start(self, view: View) -> BaymaxState:
-        """Return the state of a run."""
-        return BaymaxState()
-
-    def plan(self, view: View, state: BaymaxState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: BaymaxState, graph: TaskGraph) -> Plan:
         """Return the plan of the base class; note what belongs to which query."""
         plan = super().plan(view, state, graph)
         now = state.now
         n_queries = int(now.query.max(initial=-1)) + 1
         mine = now.query >= 0
         state.most_copies = most_batch_copies(view.machine, now)
-        state.follows, state.next_piece = _pieces(now, graph)
-        copies = (now.direction >= 0) & ~state.follows & self.manages_copies
-        managed = copies | (now.is_kernel & (now.direction < 0))
-        state.part_s = state.seconds + self.decision_s * managed
+        follows, state.next_piece = pieces(now, graph)
+        copies = (now.direction >= 0) & ~follows & self.manages_copies
+        state.managed = copies | (now.is_kernel & (now.direction < 0))
+        state.part_s = state.seconds + self.decision_s * state.managed
         parts = np.bincount(now.query[mine], state.part_s[mine], n_queries)
         state.self_s = parts.astype(np.float64)
         state.n_tasks = np.bincount(now.query[mine], minlength=n_queries)
-        columns = (now.application, now.direction, mine, _pinned(now), state.seconds)
+        columns = (now.application, now.direction, mine, pinned_copies(now), state.seconds)
         state.about = list(map(About, *(column.tolist() for column in columns)))
         return plan
 
@@ -235,7 +149,7 @@ class Baymax(ReorderingPolicy):
             for name, model in held_out_errors(self.predictor).items()
         }
 
-    def expected_s(self, view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+    def expected_s(self, view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
         """Return predictions, or what the view knows where nothing can be predicted."""
         known = known_seconds(view, layout, graph)
         if self.predictor == "view" or layout.applications is None:
@@ -244,15 +158,11 @@ class Baymax(ReorderingPolicy):
 
     def is_managed(self, state: BaymaxState, task: int) -> bool:
         """Return whether a task is held back: kernels, and copies if these are managed."""
-        now = state.now
-        if now.direction[task] >= 0:
-            return self.manages_copies and not state.follows[task]
-        return bool(now.is_kernel[task])
+        return bool(state.managed[task])
 
-    def note_ready(self, view: View, state: BaymaxState, task: int) -> None:
+    def note_ready(self, view: HookView, state: BaymaxState, task: int) -> None:
         """Launch a query or refill its headroom."""
-        assert view.state is not None
-        number, now_ps = int(state.now.query[task]), view.state.now_ps()
+        number, now_ps = int(state.now.query[task]), view.live.now_ps()
         if number < 0:
             return
         own_s, target_s = float(state.self_s[number]), self._target_s(state)
@@ -264,17 +174,12 @@ class Baymax(ReorderingPolicy):
             state.queries[number] = query
         elif self.refills and state.now.is_kernel[task]:
             before = list(state.queries)[: list(state.queries).index(number)]
-            query.headroom_s = refilled_s(
-                target_s,
-                (now_ps - query.began_ps) * PS,
-                state.queued_s,
-                own_s,
-                query.submitted_s,
-                self._needed_s(state, before),
-            )
+            used_s, others_s = (now_ps - query.began_ps) * PS, self._needed_s(state, before)
+            known_s = state.queued_s, own_s, query.submitted_s, others_s
+            query.headroom_s = refilled_s(target_s, used_s, *known_s)
         query.submitted_s += float(state.part_s[task])
 
-    def note_finish(self, view: View, state: BaymaxState, task: int) -> None:
+    def note_finish(self, view: HookView, state: BaymaxState, task: int) -> None:
         """Note the end of a query, and of a batch copy."""
         number, direction = int(state.now.query[task]), int(state.now.direction[task])
         if direction >= 0 and task in state.copying[direction]:
@@ -289,7 +194,7 @@ class Baymax(ReorderingPolicy):
         if query.left == 0:
             del state.queries[number]
 
-    def chosen(self, view: View, state: BaymaxState) -> Iterator[Release]:
+    def chosen(self, view: HookView, state: BaymaxState) -> Iterator[Release]:
         """Yield copies and kernels that may go, in the order of their submission."""
         stopped: set[int] = set()  # applications whose oldest kernel or copy has to wait
         for task in list(state.waiting):
@@ -324,7 +229,7 @@ class Baymax(ReorderingPolicy):
             for query in state.queries.values():
                 query.headroom_s -= about.seconds
 
-    def _needed_s(self, state: BaymaxState, numbers: Any) -> float:
+    def _needed_s(self, state: BaymaxState, numbers: Iterable[int]) -> float:
         """Return what some queries still need, in all."""
         return math.fsum(state.self_s[q] - state.queries[q].ended_s for q in numbers)
 
@@ -334,30 +239,6 @@ class Baymax(ReorderingPolicy):
         if self.target_s > 0.0 or known is None:
             return self.target_s
         return known.target_s
-
-
-def _pinned(layout: Layout) -> NDArray[np.bool_]:
-    """Return which tasks are copies of pinned memory."""
-    known = layout.applications
-    if known is None or "pinned" not in known.feature_names:
-        return np.zeros(len(layout.domain), bool)
-    pinned: NDArray[np.bool_] = known.features[:, known.feature_names.index("pinned")] > 0
-    return pinned
-
-
-def _pieces(layout: Layout, graph: TaskGraph) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Return which tasks go on with the copy of their predecessor, and each one's next piece."""
-    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
-    joined = (layout.direction[source] >= 0) & (
-        layout.direction[source] == layout.direction[graph.succ]
-    )
-    joined &= layout.application[source] == layout.application[graph.succ]
-    joined &= layout.query[source] == layout.query[graph.succ]
-    joined &= graph.task_class[source] == graph.task_class[graph.succ]
-    follows, next_piece = np.zeros(graph.n_tasks, bool), np.full(graph.n_tasks, -1, np.int64)
-    follows[graph.succ[joined]] = True
-    next_piece[source[joined]] = graph.succ[joined]
-    return follows, next_piece
 
 
 preset(

@@ -11,70 +11,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.units import PS_PER_S
-from simsched.policy.algorithms.accelerator.accelerator import FIRST, FULL, GROUPS, lay_out
-from simsched.policy.algorithms.accelerator.accelerator_pool import (
-    PoolState,
-    Release,
-    ReorderingPolicy,
-)
-from simsched.policy.algorithms.accelerator.gpu_sharing import MULTIPROCESSORS
-from simsched.policy.contract.base import (
+from simsched.policy import (
     Device,
+    HookView,
     Pace,
     Plan,
+    PlanView,
     Transfer,
-    View,
     param,
+    register,
     seconds_to_ps,
 )
-from simsched.policy.contract.registry import register
+from simsched.policy.parts.accelerator import FIRST, FULL, GROUPS, lay_out
+from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
+from simsched.policy.parts.gpu_sharing import MULTIPROCESSORS
 from simsched.workload.graph import TaskGraph
 
 
 @dataclass
 class Kernel:
-    """A running kernel, as the GPU manager sees it.
+    """A running kernel, as the GPU manager sees it."""
 
-    Attributes
-    ----------
-    priority : int
-        The higher, the more important.
-    needed : int
-        Multiprocessors with which it meets its timing, 1 or more.
-    usable : int
-        Multiprocessors that it fills.
-    held : int
-        Multiprocessors that it has; 0 for one that begins.
-    """
-
-    priority: int
-    needed: int
-    usable: int
-    held: int = 0
+    priority: int  # the higher, the more important
+    needed: int  # multiprocessors with which it meets its timing, 1 or more
+    usable: int  # multiprocessors that it fills
+    held: int = 0  # multiprocessors that it has; 0 for one that begins
 
 
 def reallocate(kernels: Sequence[Kernel], multiprocessors: int, *, spare: bool = True) -> None:
     """Hand out the multiprocessors of a device anew.
 
-    Parameters
-    ----------
-    kernels : sequence of Kernel
-        The running ones, in the order of priority; changed in place.
-    multiprocessors : int
-        Of the device.
-    spare : bool
-        Whether what nobody needs is handed out, too.
-
-    Notes
-    -----
-    1. If a kernel has fewer than it needs, those of all kernels of lower priority can be given to
+    1. If a kernel has fewer than it needs, those of kernels of lower priority can be given to
        others, but one of each: a kernel that has begun cannot be stopped. So can free ones.
     2. In the order of priority, each kernel gets what it lacks or, if that is not there, all that
        is left.
     3. What is left then goes to kernels that can use more, in the order of priority.
 
-    Examples
-    --------
     A critical kernel that needs 6 of 15 comes to two others, of which the first ends:
 
     >>> kernels = [Kernel(1, 6, 8), Kernel(0, 1, 10, held=10), Kernel(0, 1, 5, held=5)]
@@ -106,41 +78,26 @@ def _raise(kernel: Kernel, most: int, free: int) -> int:
 
 @dataclass
 class EvrState(PoolState):
-    """What GPU-EvR remembers of a run.
+    """What GPU-EvR remembers of a run."""
 
-    Attributes
-    ----------
-    usable : ndarray of float64, shape (n_tasks,)
-        Multiprocessors that each kernel fills when it is alone.
-    needed : ndarray of int64, shape (n_tasks,)
-        Multiprocessors that each kernel needs to meet its timing.
-    held : dict of int to Kernel
-        Kernels that have been passed on, in that order.
-    worker : dict of int to int
-        Who executes them, from their begin.
-    pace : dict of int to float
-        Part of its speed at which each worker computes, unless that is 1.
-    arrived_ps : dict of int to int
-        When kernels were submitted that wait.
-    threshold_s : float
-        How close to its latest start a kernel is urgent.
-    n_queues : int
-        Kernels that the device takes at the same time.
-    """
-
+    #: shape (n_tasks,): multiprocessors that each kernel fills when it is alone
     usable: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    #: shape (n_tasks,): multiprocessors that each kernel needs to meet its timing
     needed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    #: kernels that have been passed on, in that order
     held: dict[int, Kernel] = field(default_factory=dict)
-    worker: dict[int, int] = field(default_factory=dict)
+    worker: dict[int, int] = field(default_factory=dict)  # who executes them, from their begin
+    #: part of its speed at which each worker computes, unless that is 1
     pace: dict[int, float] = field(default_factory=dict)
+    #: when kernels were submitted that wait
     arrived_ps: dict[int, int] = field(default_factory=dict)
-    threshold_s: float = 0.0
-    n_queues: int = 1
+    threshold_s: float = 0.0  # how close to its latest start a kernel is urgent
+    n_queues: int = 1  # kernels that the device takes at the same time
 
 
 @register("gpu_evr")
 @dataclass(frozen=True, kw_only=True)
-class GpuEvr(ReorderingPolicy):
+class GpuEvr(ReorderingPolicy[EvrState]):
     """Critical kernels get the multiprocessors their deadline needs, anew at each begin and end.
 
     Parameters
@@ -152,8 +109,7 @@ class GpuEvr(ReorderingPolicy):
     batch_response_s : float
         Response deadline of a batch kernel, from its submission; 0 for ten times that of a query.
     urgent_s : float
-        How long before its latest start a batch kernel is urgent; 0 for the mean duration of all
-        kernels.
+        How long before its latest start a batch kernel is urgent; 0: the mean duration of kernels.
 
     Notes
     -----
@@ -168,17 +124,14 @@ class GpuEvr(ReorderingPolicy):
     """
 
     kernel_group: ClassVar[int] = FIRST
+    remembers = EvrState
 
     multiprocessors: int = param(MULTIPROCESSORS, low=2, high=1024)
     response_s: float = param(0.0, low=0.0, high=1e6)
     batch_response_s: float = param(0.0, low=0.0, high=1e6)
     urgent_s: float = param(0.0, low=0.0, high=1e6)
 
-    def start(self, view: View) -> EvrState:
-        """Return the state of a run."""
-        return EvrState()
-
-    def plan(self, view: View, state: EvrState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: EvrState, graph: TaskGraph) -> Plan:
         """Return the plan of the base class with a device on which this policy makes room."""
         plan = super().plan(view, state, graph)
         now, share = lay_out(view, graph), FULL if graph.occupancy is None else graph.occupancy
@@ -211,17 +164,16 @@ class GpuEvr(ReorderingPolicy):
         needed[mine] = of_query[now.query[mine]]
         return np.minimum(needed, np.ceil(state.usable).astype(np.int64))
 
-    def note_ready(self, view: View, state: EvrState, task: int) -> None:
+    def note_ready(self, view: HookView, state: EvrState, task: int) -> None:
         """Note when a kernel is submitted."""
-        assert view.state is not None
         if self.is_managed(state, task):
-            state.arrived_ps[task] = view.state.now_ps()
+            state.arrived_ps[task] = view.live.now_ps()
 
-    def note_finish(self, view: View, state: EvrState, task: int) -> None:
+    def note_finish(self, view: HookView, state: EvrState, task: int) -> None:
         """Free the multiprocessors of a kernel."""
         state.held.pop(task, None)
 
-    def chosen(self, view: View, state: EvrState) -> Iterator[Release]:
+    def chosen(self, view: HookView, state: EvrState) -> Iterator[Release]:
         """Yield kernels while there is a multiprocessor for them; hand out all of these anew."""
         self._hand_out(state, spare=False)
         while state.waiting and len(state.held) < state.n_queues:
@@ -235,7 +187,7 @@ class GpuEvr(ReorderingPolicy):
             yield Release(task, seconds_to_ps(self.decision_s))
         self._hand_out(state)
 
-    def _next(self, view: View, state: EvrState) -> int | None:
+    def _next(self, view: HookView, state: EvrState) -> int | None:
         """Return the waiting kernel that begins next, None if none may."""
         running = state.held.values()
         if self.multiprocessors > sum(kernel.held for kernel in running):
@@ -246,16 +198,15 @@ class GpuEvr(ReorderingPolicy):
             return None
         return first if any(k.held > 1 and k.priority == 0 for k in running) else None
 
-    def _rank(self, view: View, state: EvrState, task: int) -> int:
+    def _rank(self, view: HookView, state: EvrState, task: int) -> int:
         """Return which queue a waiting kernel is in: urgent, critical, batch."""
-        assert view.state is not None
         if state.now.is_critical[task]:
             return 1
         known = state.now.applications
         target_s = self.response_s or (0.0 if known is None else known.target_s)
         response_s = self.batch_response_s or 10.0 * target_s
         margin_s = response_s - float(state.seconds[task])
-        waited_ps = view.state.now_ps() - state.arrived_ps[task]
+        waited_ps = view.live.now_ps() - state.arrived_ps[task]
         return 0 if waited_ps >= (margin_s - state.threshold_s) * PS_PER_S else 2
 
     def _hand_out(self, state: EvrState, *, spare: bool = True) -> None:
@@ -263,7 +214,7 @@ class GpuEvr(ReorderingPolicy):
         kernels = sorted(state.held.values(), key=lambda k: -k.priority)
         reallocate(kernels, self.multiprocessors, spare=spare)
 
-    def on_start(self, view: View, state: EvrState, task: int, worker: int) -> tuple[Pace, ...]:
+    def on_start(self, view: HookView, state: EvrState, task: int, worker: int) -> tuple[Pace, ...]:
         """Let a kernel begin at the pace that its multiprocessors allow."""
         if task not in state.held:
             return ()
@@ -271,7 +222,7 @@ class GpuEvr(ReorderingPolicy):
         return tuple(self._paces(state))
 
     def on_finish(
-        self, view: View, state: EvrState, task: int, worker: int
+        self, view: HookView, state: EvrState, task: int, worker: int
     ) -> tuple[Transfer | Pace, ...] | None:
         """Hand out what a kernel had; its worker is at full speed for other tasks."""
         state.worker.pop(task, None)
@@ -281,7 +232,7 @@ class GpuEvr(ReorderingPolicy):
             return *decisions, Pace(worker, 1.0)
         return decisions
 
-    def _releases(self, view: View, state: EvrState) -> Iterator[Transfer | Pace]:
+    def _releases(self, view: HookView, state: EvrState) -> Iterator[Transfer | Pace]:
         """Yield the transfers of kernels that begin and the paces of those that run."""
         yield from super()._releases(view, state)
         yield from self._paces(state)

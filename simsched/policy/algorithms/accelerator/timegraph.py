@@ -4,21 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.algorithms.accelerator.accelerator import exclusive_kernels
-from simsched.policy.algorithms.accelerator.accelerator_pool import (
-    PoolState,
-    Release,
-    ReorderingPolicy,
-)
-from simsched.policy.contract.base import (
-    View,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, PlanView, param, preset, register, seconds_to_ps
+from simsched.policy.parts.accelerator import exclusive_kernels
+from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
 from simsched.workload.graph import Workload
 
 BOOK = "Q. Chen, M. Guo, 2017, section 8.2.1"
@@ -26,42 +16,18 @@ BOOK = "Q. Chen, M. Guo, 2017, section 8.2.1"
 
 @dataclass
 class Budget:
-    """Reserved GPU time of one application.
+    """Reserved GPU time of one application."""
 
-    Attributes
-    ----------
-    left_ps : int
-        What is left, e; negative after an overrun.
-    periods : int
-        Replenishments so far.
-    """
-
-    left_ps: int
-    periods: int = 0
+    left_ps: int  # what is left, e; negative after an overrun
+    periods: int = 0  # replenishments so far
 
 
 def replenished(left_ps: int, capacity_ps: int, cost_ps: int = 0, periods: int = 1) -> int:
     """Return the budget after replenishments.
 
-    Parameters
-    ----------
-    left_ps : int
-        Budget before, e.
-    capacity_ps : int
-        Reserved time per period, C.
-    cost_ps : int
-        Predicted cost x of the kernel that the budget is for (a-priori enforcement); 0 where
-        there is none and for posterior enforcement.
-    periods : int
-        How many replenishments, n, at least 1.
-
-    Notes
-    -----
     ``min(C, e + C)``, and ``min(x, e + C)`` for a kernel with x > C, which could never run
     otherwise. Repeated n times, that is ``min(max(C, x), e + n C)``.
 
-    Examples
-    --------
     >>> replenished(-7, 5), replenished(-7, 5, periods=2), replenished(-7, 5, periods=9)
     (-2, 3, 5)
     """
@@ -71,15 +37,6 @@ def replenished(left_ps: int, capacity_ps: int, cost_ps: int = 0, periods: int =
 def periods_until(left_ps: int, capacity_ps: int, cost_ps: int | None = None) -> int:
     """Return the replenishments until a budget lets a kernel be submitted.
 
-    Parameters
-    ----------
-    left_ps, capacity_ps : int
-        Budget e and reserved time per period C.
-    cost_ps : int or None
-        Cost x that the budget has to cover (``e >= x``); None where it has to be above 0.
-
-    Examples
-    --------
     >>> [periods_until(left_ps, 5) for left_ps in (1, 0, -4, -5)]
     [0, 1, 1, 2]
     >>> [periods_until(left_ps, 5, 12) for left_ps in (12, 7, 6, -5)]
@@ -92,27 +49,18 @@ def periods_until(left_ps: int, capacity_ps: int, cost_ps: int | None = None) ->
 
 @dataclass
 class TimeGraphState(PoolState):
-    """What TimeGraph remembers.
+    """What TimeGraph remembers."""
 
-    Attributes
-    ----------
-    arrived : int
-        Task that has just become ready, -1 at the end of a task.
-    budgets : dict of int to Budget
-        Budget of each application.
-    began_ps, wakes_ps : dict
-        When kernels that run began, and when those wake that sleep for their budget.
-    """
-
-    arrived: int = -1
-    budgets: dict[int, Budget] = field(default_factory=dict)
+    arrived: int = -1  # task that has just become ready, -1 at the end of a task
+    budgets: dict[int, Budget] = field(default_factory=dict)  # budget of each application
+    #: when kernels that run began, and when those wake that sleep for their budget
     began_ps: dict[int, int] = field(default_factory=dict)
     wakes_ps: dict[int, int] = field(default_factory=dict)
 
 
 @register("timegraph_prt")
 @dataclass(frozen=True, kw_only=True)
-class TimeGraph(ReorderingPolicy):
+class TimeGraph(ReorderingPolicy[TimeGraphState]):
     """Kernels are submitted one at a time by priority, or in runs of one task.
 
     Parameters
@@ -140,6 +88,8 @@ class TimeGraph(ReorderingPolicy):
     sections 8.2.1.1 and 8.2.1.2.
     """
 
+    remembers = TimeGraphState
+
     policy: str = param("prt", choices=("prt", "ht"))
     reservation: str = param("none", choices=("none", "pe", "ae"))
     capacity_s: float = param(0.01, low=1e-9, high=1e3)
@@ -155,44 +105,43 @@ class TimeGraph(ReorderingPolicy):
                 "'none' with policy 'ht': reservations apply under 'prt'"
             )
 
-    def start(self, view: View) -> TimeGraphState:
-        """Return the state of a run."""
-        return TimeGraphState()
-
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program with kernels that have the device to themselves."""
         return exclusive_kernels(view)
 
     def on_acquire(
-        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+        self,
+        view: HookView,
+        state: TimeGraphState,
+        task: int,
+        worker: int,
+        group: int,
+        instance: int,
     ) -> None:
         """Note when a kernel begins."""
-        assert view.state is not None
         if state.now.is_kernel[task]:
-            state.began_ps[task] = view.state.now_ps()
+            state.began_ps[task] = view.live.now_ps()
 
-    def note_ready(self, view: View, state: TimeGraphState, task: int) -> None:
+    def note_ready(self, view: HookView, state: TimeGraphState, task: int) -> None:
         """Note which task arrives; no budget has been for it so far."""
         state.arrived = task
         if state.now.is_kernel[task] and self._reserves(state, task):
             self._budget(view, state, task)
 
-    def note_finish(self, view: View, state: TimeGraphState, task: int) -> None:
+    def note_finish(self, view: HookView, state: TimeGraphState, task: int) -> None:
         """Take the time of a kernel off its application's budget."""
-        assert view.state is not None
         state.arrived = -1
         state.wakes_ps.pop(task, None)
         if task not in state.began_ps:
             return
-        used_ps = view.state.now_ps() - state.began_ps[task]
+        used_ps = view.live.now_ps() - state.began_ps[task]
         if self._reserves(state, task):
             self._budget(view, state, task).left_ps -= used_ps
         del state.began_ps[task]
 
-    def chosen(self, view: View, state: TimeGraphState) -> Iterator[Release]:
+    def chosen(self, view: HookView, state: TimeGraphState) -> Iterator[Release]:
         """Yield what may be submitted now."""
-        assert view.state is not None
-        now_ps = view.state.now_ps()
+        now_ps = view.live.now_ps()
         while state.waiting:
             if any(state.wakes_ps.get(task, 0) <= now_ps for task in state.issued):
                 following = self._following(state)
@@ -212,7 +161,7 @@ class TimeGraph(ReorderingPolicy):
                 decision_ps += seconds_to_ps(self.prediction_s)
             yield Release(task, decision_ps, sleep_ps)
 
-    def _first(self, view: View, state: TimeGraphState, now_ps: int) -> int | None:
+    def _first(self, view: HookView, state: TimeGraphState, now_ps: int) -> int | None:
         """Return the kernel to wake on an idle GPU: budget, then priority, then age."""
         application = state.now.application
         sleeping = {int(application[t]) for t in state.issued if state.wakes_ps.get(t, 0) > now_ps}
@@ -237,13 +186,12 @@ class TimeGraph(ReorderingPolicy):
         """Return whether a task belongs to an application with a reservation."""
         return self.reservation != "none" and not bool(state.now.is_critical[task])
 
-    def _budget(self, view: View, state: TimeGraphState, task: int) -> Budget:
+    def _budget(self, view: HookView, state: TimeGraphState, task: int) -> Budget:
         """Return the budget of a task's application, replenished up to now."""
-        assert view.state is not None
         application = int(state.now.application[task])
         capacity_ps = seconds_to_ps(self.capacity_s)
         budget = state.budgets.setdefault(application, Budget(capacity_ps))
-        periods = view.state.now_ps() // seconds_to_ps(self.period_s)
+        periods = view.live.now_ps() // seconds_to_ps(self.period_s)
         passed = periods - budget.periods
         if passed > 0:
             cost_ps = self._cost_ps(state, application)
@@ -264,9 +212,8 @@ class TimeGraph(ReorderingPolicy):
                     return seconds_to_ps(state.seconds[task])
         return 0
 
-    def _sleep_ps(self, view: View, state: TimeGraphState, task: int) -> int:
+    def _sleep_ps(self, view: HookView, state: TimeGraphState, task: int) -> int:
         """Return how long a kernel sleeps until its application's budget lets it be submitted."""
-        assert view.state is not None
         if not self._reserves(state, task):
             return 0
         budget = self._budget(view, state, task)
@@ -275,7 +222,7 @@ class TimeGraph(ReorderingPolicy):
         if not missing:
             return 0
         ends_ps = (budget.periods + missing) * seconds_to_ps(self.period_s)
-        return ends_ps - view.state.now_ps()
+        return ends_ps - view.live.now_ps()
 
 
 preset("timegraph_ht", TimeGraph, f"High throughput: runs of one task ({BOOK}).", policy="ht")

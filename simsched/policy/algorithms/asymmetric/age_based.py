@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import Counters, Plan, Preempt, Transfer, View, param
-from simsched.policy.contract.executions import Progress
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import (
+    Counters,
+    HookView,
+    Plan,
+    PlanView,
+    Preempt,
+    Progress,
+    Transfer,
+    param,
+    preset,
+    register,
+)
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 from simsched.workload.graph import TaskGraph
 
@@ -20,22 +28,11 @@ FloatArray = NDArray[np.float64]
 def assign_by_age(remaining: FloatArray, core_perf: FloatArray) -> list[int]:
     """Return the core of each thread (algorithm 7).
 
-    Parameters
-    ----------
-    remaining : ndarray of float64, shape (n_threads,)
-        Remaining execution of each thread until its next milestone.
-    core_perf : ndarray of float64, shape (n_cores,)
-        Performance of each core.
-
-    Notes
-    -----
     Threads with more left come first; ties go to the lower thread. With no more threads than cores
     each gets a core of its own, the faster ones first. Otherwise each goes to the core that lacks
     most of its share of the work, until as many are left as there are cores without a thread:
     these are matched one to one, in the order of threads and of the speeds of cores.
 
-    Examples
-    --------
     >>> assign_by_age(np.array([1.0, 3.0, 2.0]), np.array([1.0, 2.0, 1.0])).index(1)
     1
     """
@@ -90,14 +87,14 @@ class AgeBased(ThreadScheduler):
     remaining: str = param("predict", choices=("predict", "profile"))
     distance_s: float = param(1e3, low=1e-6, high=1e6)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Queues, graph: TaskGraph) -> Plan:
         """Return queues of cores; nothing has been executed yet."""
         self._forget(state)
         if self.remaining == "profile" and graph is view.workload.graph:
             state.notes["ops"] = view.estimated_ops(graph)[0]
         return super().plan(view, state, graph)
 
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> None:
+    def on_iteration(self, view: PlanView, state: Queues, counters: Counters) -> None:
         """Forget the threads of the iteration that has ended."""
         self._forget(state)
 
@@ -107,7 +104,7 @@ class AgeBased(ThreadScheduler):
         state.notes["done_s"] = {}
         state.notes["created"] = set()
 
-    def queue_of(self, view: View, state: Queues, task: int) -> int:
+    def queue_of(self, view: HookView, state: Queues, task: int) -> int:
         """Return the core of a task's thread; a new one gets a core."""
         thread = state.thread_of(task)
         if thread not in state.notes["created"]:
@@ -118,13 +115,13 @@ class AgeBased(ThreadScheduler):
             state.home[thread] = self._allocation(state, [*place, task])[task]
         return super().queue_of(view, state, task)
 
-    def on_idle(self, view: View, state: Any, worker: int) -> Preempt | Transfer | None:
+    def on_idle(self, view: HookView, state: Queues, worker: int) -> Preempt | Transfer | None:
         """Return what an idle core sends for."""
-        if state.task_class is None or view.machine.copies_data or state.waiting[worker]:
+        if not state.is_used or view.machine.copies_data or state.waiting[worker]:
             return None
         return self._send_for(view, state, worker)
 
-    def _send_for(self, view: View, state: Queues, worker: int) -> Preempt | Transfer | None:
+    def _send_for(self, view: HookView, state: Queues, worker: int) -> Preempt | Transfer | None:
         """Return the move of the longest thread that is to run on an idle core."""
         group = state.groups.of_worker
         place = self._places(view, state)
@@ -147,9 +144,9 @@ class AgeBased(ThreadScheduler):
         state.note_move(state.thread_of(task), worker)
         return Preempt(able[task], worker)
 
-    def on_timer(self, view: View, state: Any) -> tuple[Move, ...]:
+    def on_timer(self, view: HookView, state: Queues) -> tuple[Move, ...]:
         """Read the counters of all cores; return moves and ends of time slices."""
-        if state.task_class is not None:
+        if state.is_used:
             self._read_counters(view, state)
         return super().on_timer(view, state)
 
@@ -158,7 +155,7 @@ class AgeBased(ThreadScheduler):
         asked = bool(state.notes.pop("due", False))
         return super().is_due(state) or asked
 
-    def balance(self, view: View, state: Queues) -> list[Move]:
+    def balance(self, view: HookView, state: Queues) -> list[Move]:
         """Return the moves to the new allocation."""
         place = self._places(view, state)
         core_of = self._allocation(state, list(place))
@@ -168,20 +165,18 @@ class AgeBased(ThreadScheduler):
             if core_of[task] != place[task]
         ]
 
-    def _read_counters(self, view: View, state: Queues) -> None:
+    def _read_counters(self, view: HookView, state: Queues) -> None:
         """Note what the threads that run have executed."""
-        live = view.state
-        assert live is not None
+        live = view.live
         for core in range(view.n_workers):
             seen = live.progress(core)
             if seen is not None:
                 done = executed_ops(view.workload.graph, seen) / state.groups.ops_per_s[0]
                 state.notes["done_s"][seen.task] = float(done)
 
-    def _places(self, view: View, state: Queues) -> dict[int, int]:
+    def _places(self, view: HookView, state: Queues) -> dict[int, int]:
         """Return the core on which each thread waits or runs, by its task."""
-        live = view.state
-        assert live is not None
+        live = view.live
         place = {task: core for core, queue in enumerate(state.waiting) for task in queue}
         running = {live.running_task(core): core for core in range(view.n_workers)}
         running.pop(-1, None)
@@ -208,15 +203,7 @@ class AgeBased(ThreadScheduler):
 
 
 def executed_ops(graph: TaskGraph, seen: Progress) -> float:
-    """Return how many operations of a body have been executed; those of an access follow its bytes.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        The program.
-    seen : Progress
-        Which access is going on, and the part of it that is done.
-    """
+    """Return the executed operations of a body; those of an access follow its bytes."""
     ops = float(graph.ops[0, seen.task])
     first, end = int(graph.access_ptr[seen.task]), int(graph.join_access[seen.task])
     if not np.isfinite(ops):

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.policy import (
+    PARENT_FIRST,
+    AcquireStep,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    PoolGroup,
+    Ranked,
+    register,
+)
 from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
-from simsched.policy.contract.base import PARENT_FIRST, AcquireStep, Plan, PoolGroup, View
-from simsched.policy.contract.registry import register
 from simsched.policy.parts.core_groups import core_groups, cut_points
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph, Workload
 
 FloatArray = NDArray[np.float64]
@@ -26,13 +32,13 @@ def spawned_or_alone(graph: TaskGraph) -> NDArray[np.bool_]:
     return allocated
 
 
-def task_ops(view: View, graph: TaskGraph) -> FloatArray:
+def task_ops(view: PlanView, graph: TaskGraph) -> FloatArray:
     """Return the operations of bodies, as the policy knows them, on the first processor kind."""
     ops: FloatArray = view.estimated_ops(graph)[0]
     return ops
 
 
-def longest_first(view: View) -> Workload:
+def longest_first(view: PlanView) -> Workload:
     """Return the program whose tasks spawn their longest children first."""
     graph = view.workload.graph
     parent = np.repeat(np.arange(graph.n_tasks), np.diff(graph.child_ptr))
@@ -40,11 +46,11 @@ def longest_first(view: View) -> Workload:
     return replace(view.workload, graph=replace(graph, child=graph.child[order]))
 
 
-class _Static(PlacedPolicy):
+class _Static(PlacedPolicy[None]):
     """What static allocations have in common: allocated tasks enter one pool group."""
 
     def _plan(
-        self, view: View, graph: TaskGraph, instance: Int32Array, *steps: AcquireStep
+        self, view: PlanView, graph: TaskGraph, instance: Int32Array, *steps: AcquireStep
     ) -> Plan:
         """Return a plan in which tasks enter given pools, and main tasks the fastest worker's."""
         allocated = spawned_or_alone(graph)
@@ -89,16 +95,16 @@ class StaticCuts(_Static):
     section 5.5, algorithm 8.
     """
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program; tasks are spawned in the order of the allocation."""
         return view.workload if self._steals(view, view.workload.graph) else longest_first(view)
 
-    def _steals(self, view: View, graph: TaskGraph) -> bool:
+    def _steals(self, view: PlanView, graph: TaskGraph) -> bool:
         """Return whether there is nothing to divide."""
         groups = core_groups(view)
         return groups.n == 1 or int(spawned_or_alone(graph).sum()) < groups.n
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the plan of the allocation."""
         if self._steals(view, graph):
             plan = stealing_plan("parent_first", "oldest", "oldest")
@@ -112,7 +118,7 @@ class StaticCuts(_Static):
         heads = np.array([int((groups.of_worker == g).argmax()) for g in range(groups.n)])
         rank = np.full((view.n_workers, view.n_workers), -1, np.int32)
         rank[np.arange(view.n_workers), heads[groups.of_worker]] = 0
-        step = AcquireStep("allocated", "anywhere", "oldest", rank=rank)
+        step = AcquireStep("allocated", "anywhere", "oldest", choice=Ranked(rank))
         return self._plan(view, graph, heads[group_of].astype(np.int32), step)
 
 
@@ -144,11 +150,11 @@ class IdealAllocation(_Static):
     processors*, SIAM J. Comput. 16(3), 1987: at most 1.67 times the optimum.
     """
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program; tasks are spawned in the order of the allocation."""
         return longest_first(view)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the plan of the allocation."""
         groups, ops = core_groups(view), task_ops(view, graph)
         items = np.flatnonzero(spawned_or_alone(graph))

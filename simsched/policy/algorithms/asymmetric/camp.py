@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.contract.base import View, param
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, PlanView, param, register
 from simsched.policy.parts.core_groups import CoreGroups
 from simsched.policy.parts.thread_balancing import even_out, is_idle
 from simsched.policy.parts.threads import CRITICAL, Move, Queues, ThreadScheduler
@@ -21,24 +20,13 @@ FloatArray = NDArray[np.float64]
 def utility_factor(speedup: float, threads: int, fast_cores: int) -> float:
     """Return how much an application gains from fast cores (equation 5.1).
 
-    Parameters
-    ----------
-    speedup : float
-        Mean speedup factor of its threads on a fast core.
-    threads : int
-        Its threads that can run.
-    fast_cores : int
-        Number of fast cores.
-
-    Examples
-    --------
     >>> utility_factor(2.0, 4, 4), utility_factor(2.0, 5, 4)
     (2.0, 0.5)
     """
     return speedup / max(1, threads - (fast_cores - 1)) ** 2
 
 
-def speedups(view: View, groups: CoreGroups) -> tuple[FloatArray, FloatArray]:
+def speedups(view: PlanView, groups: CoreGroups) -> tuple[FloatArray, FloatArray]:
     """Return the speedup factor and the share of stalls of each task on the fastest cores.
 
     A task computes for ``ops / speed`` and stalls for what its bytes take longer than that, at the
@@ -60,10 +48,9 @@ def speedups(view: View, groups: CoreGroups) -> tuple[FloatArray, FloatArray]:
     return factor, stalled
 
 
-def running_tasks(view: View) -> dict[int, int]:
+def running_tasks(view: HookView) -> dict[int, int]:
     """Return the task that each core is running."""
-    live = view.state
-    assert live is not None
+    live = view.live
     found = {core: live.running_task(core) for core in range(view.n_workers)}
     return {core: task for core, task in found.items() if task >= 0}
 
@@ -111,7 +98,7 @@ class Camp(ThreadScheduler):
                 f"{self.upper:g}, accepted at most upper"
             )
 
-    def balance(self, view: View, state: Queues) -> list[Move]:
+    def balance(self, view: HookView, state: Queues) -> list[Move]:
         """Return the places that threads change."""
         class_of = self._classes(view, state)
         group = state.groups.of_worker
@@ -142,9 +129,8 @@ class Camp(ThreadScheduler):
             )
         return moves + places
 
-    def _classes(self, view: View, state: Queues) -> dict[int, int]:
+    def _classes(self, view: HookView, state: Queues) -> dict[int, int]:
         """Return the class of each thread that can run, by its task."""
-        assert state.task_class is not None
         names = view.workload.graph.class_names
         present = [*running_tasks(view).values(), *(t for queue in state.waiting for t in queue)]
         members: dict[str, list[int]] = {}
@@ -199,7 +185,7 @@ class BiasScheduling(ThreadScheduler):
 
     stall_share: float = param(0.3, low=0.0, high=1.0)
 
-    def balance(self, view: View, state: Queues) -> list[Move]:
+    def balance(self, view: HookView, state: Queues) -> list[Move]:
         """Return the places that threads change."""
         _, stalled = speedups(view, state.groups)
         group = state.groups.of_worker
@@ -217,7 +203,7 @@ class BiasScheduling(ThreadScheduler):
             moves += self.swap(view, state, source, target)
         return moves or self._exchange(view, state, stalled)
 
-    def _exchange(self, view: View, state: Queues, stalled: FloatArray) -> list[Move]:
+    def _exchange(self, view: HookView, state: Queues, stalled: FloatArray) -> list[Move]:
         """Return the places that two threads with biases to each other's cores change."""
         running = running_tasks(view)
         big: list[tuple[int, int]] = []

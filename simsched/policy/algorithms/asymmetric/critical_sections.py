@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from simsched.policy.contract.base import View, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, param, preset, register
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 
 
@@ -35,24 +33,23 @@ class CriticalSections(ThreadScheduler):
 
     least_waiting: int = param(0, low=0)
 
-    def queue_of(self, view: View, state: Queues, task: int) -> int:
+    def queue_of(self, view: HookView, state: Queues, task: int) -> int:
         """Return the fastest core for a critical section, the thread's own otherwise."""
-        assert state.task_class is not None
         if state.is_critical[state.task_class[task]]:
             waiting = state.notes.get("arrived", 0) - state.notes.get("left", 0) - 1
             if waiting >= self.least_waiting:
                 return state.groups.fastest_worker
         return super().queue_of(view, state, task)
 
-    def on_finish(self, view: View, state: Any, task: int, worker: int) -> None:
+    def on_finish(self, view: HookView, state: Queues, task: int, worker: int) -> None:
         """Count threads that reach and leave their critical section."""
         super().on_finish(view, state, task, worker)
-        if state.task_class is None:
+        if not state.is_used:
             return
         what = "left" if state.is_critical[state.task_class[task]] else "arrived"
         state.notes[what] = state.notes.get(what, 0) + 1
 
-    def balance(self, view: View, state: Queues) -> list[Move]:
+    def balance(self, view: HookView, state: Queues) -> list[Move]:
         """Return nothing: threads stay."""
         return []
 

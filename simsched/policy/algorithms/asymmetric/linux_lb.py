@@ -7,13 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import (
-    Preempt,
-    View,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, PlanView, Preempt, param, register, seconds_to_ps
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 
 IntArray = NDArray[np.int64]
@@ -47,7 +41,7 @@ class LinuxBalancer(ThreadScheduler):
     cache_hot_s: float = param(5e-3, low=0.0, high=1e6)
     failed_attempts: int = param(2, low=0)
 
-    def balance(self, view: View, state: Queues) -> list[Move]:
+    def balance(self, view: HookView, state: Queues) -> list[Move]:
         """Return the pulls of one round, and what the migration thread moves."""
         fails = state.notes.setdefault("fails", [0] * view.n_workers)
         load = np.array([state.load(view, core) for core in range(view.n_workers)])
@@ -73,11 +67,10 @@ class LinuxBalancer(ThreadScheduler):
         return move.worker if isinstance(move, Preempt) else move.instance if move else 0
 
     def _pull(
-        self, view: View, state: Queues, longer: list[int], core: int, *, eager: bool
+        self, view: HookView, state: Queues, longer: list[int], core: int, *, eager: bool
     ) -> list[Move]:
         """Return the pull of one core from the first longer queue in which it finds anything."""
-        assert view.state is not None
-        limit_ps = view.state.now_ps() - seconds_to_ps(self.cache_hot_s)
+        limit_ps = view.live.now_ps() - seconds_to_ps(self.cache_hot_s)
         for busiest in longer:
             for task in state.waiting[busiest]:
                 last = state.last_ran_ps[state.thread_of(task)]
@@ -86,7 +79,7 @@ class LinuxBalancer(ThreadScheduler):
         return []
 
 
-def longer_queues(view: View, load: IntArray, core: int) -> list[int]:
+def longer_queues(view: PlanView, load: IntArray, core: int) -> list[int]:
     """Return the longest queue of each level, nearest first, if longer than a core's by two."""
     domain = view.worker_domain
     socket = view.machine.domain_socket[domain]
@@ -99,7 +92,7 @@ def longer_queues(view: View, load: IntArray, core: int) -> list[int]:
     return found
 
 
-def crowded_cores(view: View, load: IntArray, core: int) -> list[int]:
+def crowded_cores(view: PlanView, load: IntArray, core: int) -> list[int]:
     """Return the cores of the busiest domain of an idle core's socket, or of the busiest socket.
 
     There are none if these have, relative to their cores, fewer threads after giving one away than
@@ -119,10 +112,9 @@ def crowded_cores(view: View, load: IntArray, core: int) -> list[int]:
     return []
 
 
-def _push(view: View, state: Queues, crowded: list[int], core: int) -> list[Move]:
+def _push(view: HookView, state: Queues, crowded: list[int], core: int) -> list[Move]:
     """Return the move of the thread that runs on the first of crowded cores that run one."""
-    live = view.state
-    assert live is not None
+    live = view.live
     for source in crowded:
         task = live.running_task(source)
         if task >= 0:

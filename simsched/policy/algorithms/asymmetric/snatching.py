@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.policy import (
+    Counters,
+    Exchange,
+    HookView,
+    PlanView,
+    Update,
+    param,
+    register,
+    seconds_to_ps,
+)
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import Counters, Exchange, Update, View, param, seconds_to_ps
-from simsched.policy.contract.registry import register
 from simsched.policy.parts.core_groups import core_groups
 
 Int32Array = NDArray[np.int32]
 
 
 class Seats:
-    """Which group of cores every worker is on, and since how many looks it has been waiting.
-
-    Parameters
-    ----------
-    group : ndarray of int32, shape (n_workers,)
-        Group of each worker's core, 0 being the fastest.
-    """
+    """Which group of cores every worker is on, and since how many looks it has been waiting."""
 
     def __init__(self, group: Int32Array) -> None:
         self.group = group.copy()
@@ -34,36 +35,22 @@ class Seats:
 
     def snatch(
         self,
-        view: View,
+        view: HookView,
         patience: int,
         cost_ps: int,
         choose: Callable[[list[int]], int],
     ) -> list[Exchange]:
-        """Return the swaps of waiting workers with workers that execute tasks on slower cores.
-
-        Parameters
-        ----------
-        view : View
-            With the state of the run.
-        patience : int
-            How many looks in a row must have found a worker waiting.
-        cost_ps : int
-            Cost of a swap.
-        choose : callable
-            Returns one of the workers that it is given, ascending.
-        """
-        state = view.state
-        assert state is not None
+        """Return the swaps of waiting workers with workers that execute tasks on slower cores."""
         swaps: list[Exchange] = []
         for worker in self._fast:
-            if not state.is_waiting(worker):
+            if not view.live.is_waiting(worker):
                 self._looks[worker] = 0
                 continue
             self._looks[worker] += 1
             if self._looks[worker] < patience:
                 continue
             slower = np.flatnonzero(self.group > self.group[worker]).tolist()
-            victims = [other for other in slower if state.running_task(other) >= 0]
+            victims = [other for other in slower if view.live.running_task(other) >= 0]
             if victims:
                 victim = choose(victims)
                 swaps.append(Exchange(worker, victim, cost_ps))
@@ -77,7 +64,7 @@ class Seats:
 
 @register("rts")
 @dataclass(frozen=True, kw_only=True)
-class RandomSnatching(RandomStealing):
+class RandomSnatching(RandomStealing[Seats]):
     """Random task snatching: cores that find nothing to steal take over tasks of slower cores.
 
     Parameters
@@ -119,29 +106,28 @@ class RandomSnatching(RandomStealing):
         """Time between two attempts of a waiting worker in seconds."""
         return self.look_s
 
-    def start(self, view: View) -> Seats:
+    def start(self, view: PlanView) -> Seats:
         """Return who is where."""
         return Seats(core_groups(view).of_worker)
 
-    def seats(self, view: View, state: Any) -> Int32Array:
+    def seats(self, view: PlanView, state: Seats) -> Int32Array:
         """Return who is where after the swaps so far."""
         found: Int32Array = state.group
         return found
 
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: Seats, counters: Counters) -> Update | None:
         """Return the plan with who is on the fastest core by now, where there is such a core."""
         if not state.group.any():
             return None
         return Update(plan=self.plan(view, state, view.workload.graph))
 
-    def on_timer(self, view: View, state: Any) -> tuple[Exchange, ...]:
+    def on_timer(self, view: HookView, state: Seats) -> tuple[Exchange, ...]:
         """Return the swaps of this moment."""
 
         def choose(victims: list[int]) -> int:
             if self.victim == "random":
                 return victims[int(view.rng.integers(len(victims)))]
-            live, ops = view.state, view.estimated_ops(view.workload.graph)[0]
-            assert live is not None
+            live, ops = view.live, view.estimated_ops(view.workload.graph)[0]
             return max(victims, key=lambda v: float(ops[live.running_task(v)]))
 
         cost_ps = seconds_to_ps(self.snatch_s)

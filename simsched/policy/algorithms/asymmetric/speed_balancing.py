@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import View
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, register
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 
 
@@ -31,17 +29,15 @@ class SpeedBalancing(ThreadScheduler):
     """
 
     def on_acquire(
-        self, view: View, state: Any, task: int, worker: int, group: int, instance: int
+        self, view: HookView, state: Queues, task: int, worker: int, group: int, instance: int
     ) -> None:
         """Note how long a task had been executed before it goes on."""
         super().on_acquire(view, state, task, worker, group, instance)
-        if state.task_class is not None:
-            assert view.state is not None
-            state.notes.setdefault("before", {})[task] = view.state.executed_ps(task)
+        if state.is_used:
+            state.notes.setdefault("before", {})[task] = view.live.executed_ps(task)
 
-    def balance(self, view: View, state: Queues) -> list[Move]:
+    def balance(self, view: HookView, state: Queues) -> list[Move]:
         """Return the pulls of one round."""
-        assert view.state is not None
         speed = self._core_speeds(view, state)
         mean = float(speed.mean())
         round_ = state.ticks
@@ -67,10 +63,9 @@ class SpeedBalancing(ThreadScheduler):
             moves += pulled
         return moves
 
-    def _pull(self, view: View, state: Queues, source: int, target: int) -> list[Move]:
+    def _pull(self, view: HookView, state: Queues, source: int, target: int) -> list[Move]:
         """Return the move of the thread of a core that has been moved least."""
-        live = view.state
-        assert live is not None
+        live = view.live
         running = live.running_task(source)
         candidates = [*state.waiting[source], *([running] if running >= 0 else [])]
         if not candidates:
@@ -78,11 +73,9 @@ class SpeedBalancing(ThreadScheduler):
         task = min(candidates, key=lambda t: state.moves[state.thread_of(t)])
         return [self.relocate(view, state, task, source, target)]
 
-    def _executed_ps(self, view: View, state: Queues) -> NDArray[np.float64]:
+    def _executed_ps(self, view: HookView, state: Queues) -> NDArray[np.float64]:
         """Return how long each thread has been executed, also since it was resumed."""
-        live = view.state
-        assert live is not None
-        assert state.task_class is not None
+        live = view.live
         ran_ps = [live.executed_ps(task) for task in range(len(state.task_class))]
         before = state.notes.get("before", {})
         for core in range(view.n_workers):
@@ -95,11 +88,10 @@ class SpeedBalancing(ThreadScheduler):
             done[state.thread_of(task)] += time_ps
         return done
 
-    def _core_speeds(self, view: View, state: Queues) -> NDArray[np.float64]:
+    def _core_speeds(self, view: HookView, state: Queues) -> NDArray[np.float64]:
         """Return the speed of each core over the last interval."""
-        assert view.state is not None
         done = self._executed_ps(view, state)
-        now = view.state.now_ps()
+        now = view.live.now_ps()
         last, at = state.notes.get("done", (np.zeros_like(done), 0))
         state.notes["done"] = done, now
         share = np.maximum(0.0, done - last) / max(1, now - at)
@@ -107,8 +99,8 @@ class SpeedBalancing(ThreadScheduler):
         speed: NDArray[np.float64] = ratio.copy()
         for core in range(view.n_workers):
             tasks = list(state.waiting[core])
-            if view.state.running_task(core) >= 0:
-                tasks.append(view.state.running_task(core))
+            if view.live.running_task(core) >= 0:
+                tasks.append(view.live.running_task(core))
             if tasks:
                 shares = [share[state.thread_of(task)] for task in tasks]
                 speed[core] *= min(1.0, float(np.mean(shares)))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
+from simsched.policy import Counters, Exchange, HookView, PlanView, Update, param, preset, register
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import Counters, Exchange, Update, View, param
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.core_groups import Int32Array, core_groups
 
 
 @register("unpinned_stealing")
 @dataclass(frozen=True, kw_only=True)
-class UnpinnedStealing(RandomStealing):
+class UnpinnedStealing(RandomStealing[Int32Array]):
     """Random work stealing whose workers the operating system moves between cores.
 
     Parameters
@@ -40,28 +38,27 @@ class UnpinnedStealing(RandomStealing):
         """Time between two moves in seconds."""
         return self.exchange_period_s
 
-    def start(self, view: View) -> Int32Array:
+    def start(self, view: PlanView) -> Int32Array:
         """Return the group of each worker's core."""
         return core_groups(view).of_worker.copy()
 
-    def seats(self, view: View, state: Any) -> Int32Array:
+    def seats(self, view: PlanView, state: Int32Array) -> Int32Array:
         """Return who is where after the moves so far."""
         found: Int32Array = state
         return found
 
-    def on_timer(self, view: View, state: Any) -> tuple[Exchange, ...]:
+    def on_timer(self, view: HookView, state: Int32Array) -> tuple[Exchange, ...]:
         """Return two workers that swap threads."""
         if view.n_workers < 2:
             return ()
         pair = view.rng.choice(view.n_workers, 2, replace=False).tolist()
-        live = view.state
-        assert live is not None
+        live = view.live
         if any(map(live.has_failed, pair)):
             return ()  # nobody is moved to a core that has failed
         state[pair] = state[pair[::-1]]
         return (Exchange(*pair),)
 
-    def on_iteration(self, view: View, state: Any, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: Int32Array, counters: Counters) -> Update | None:
         """Return the plan with who is on the fastest core by now, where there is such a core."""
         return Update(plan=self.plan(view, state, view.workload.graph)) if state.any() else None
 

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.contract.base import (
+from simsched.policy import (
     PARENT_FIRST,
+    HookView,
     Placement,
     Plan,
+    PlanView,
     Policy,
     Pool,
     PoolGroup,
     Transfer,
-    View,
     param,
+    preset,
+    register,
 )
 from simsched.policy.contract.blocks import THREAD_GROUPS, system_pages
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.dataflow_buffers import ALLOCATIONS, block_pools, find_buffers
 from simsched.policy.parts.dataflow_pushing import PUSHINGS, Pushing, write_read_ratio
 from simsched.policy.parts.dataflow_stealing import STEALINGS, search_order
+from simsched.policy.parts.dataflow_versions import least_versions
 from simsched.policy.parts.placement import interleave
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.variants import variant
@@ -51,7 +53,7 @@ class DataflowState:
 
 @register("dataflow")
 @dataclass(frozen=True, kw_only=True)
-class Dataflow(Policy):
+class Dataflow(Policy[DataflowState]):
     """Dataflow run-time with task-private buffers, one choice per axis.
 
     Parameters
@@ -73,8 +75,7 @@ class Dataflow(Policy):
     threshold_bytes : int
         Tasks with fewer bytes in the buffers considered are not pushed.
     input_weight, output_weight : float
-        Weights of bytes with `weighted`; an output weight of 0 is the machine's time of a local
-        write by that of a local read.
+        Weights of bytes with `weighted`; 0 of outputs is the machine's ratio of writes to reads.
     tracked_bytes : int
         Smallest buffer whose node is known.
     push_queue_slots : int
@@ -88,8 +89,7 @@ class Dataflow(Policy):
     References
     ----------
     A. Drebes et al., *Scalable Task Parallelism for NUMA*, PACT 2016, sections 2-3, Algorithm 1. A.
-    Drebes et al., *Topology-Aware and Dependence-Aware Scheduling*, ACM TACO 11(3), 2014
-    (`original`, `dependence_aware`). OpenStream run-time, December 2015 (sizes, attempts).
+    Drebes et al., ACM TACO 11(3), 2014 (`original`, `dependence_aware`). OpenStream run-time, 2015.
     """
 
     stealing: str = param("hierarchical", choices=STEALINGS)
@@ -121,16 +121,18 @@ class Dataflow(Policy):
                 f"{self.page_migration!r} with allocation {self.allocation!r}, accepted off"
             )
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the version of the program that this run-time executes."""
         version = "shared" if self.allocation == "interleaved_static" else "private"
         return variant(view.workload, version=version, control=self.control)
 
-    def start(self, view: View) -> DataflowState:
+    least = staticmethod(least_versions)
+
+    def start(self, view: PlanView) -> DataflowState:
         """Return empty push queues."""
         return DataflowState(pushed=[[] for _ in range(view.n_workers)])
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: DataflowState) -> Placement:
         """Return global arrays interleaved, buffers to be allocated."""
         spread = interleave(view)
         if self.allocation == "interleaved_static":
@@ -140,7 +142,7 @@ class Dataflow(Policy):
         pools = block_pools(view.workload.graph, buffers, self.allocation, self.tracked_bytes)
         return Placement(home, spread.touch_order, pools)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: DataflowState, graph: TaskGraph) -> Plan:
         """Return the search order; tasks are created by their parents and wait in pools."""
         state.pushing = self._pushing(view, graph)
         return Plan(
@@ -160,24 +162,23 @@ class Dataflow(Policy):
         )
 
     def on_ready(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: DataflowState, task: int, worker: int
     ) -> Pool | tuple[Pool | Transfer, ...] | None:
         """Activate a task: push it to another node, or keep it."""
         if worker < 0:
             return None
-        assert view.state is not None
         if state.pushing is not None:
             target = state.pushing.target(view, task, worker)
             if target is not None and len(state.pushed[target]) < self.push_queue_slots - 1:
                 state.pushed[target].append(task)
                 return Pool(PUSHED, target)
         slot = Pool(SLOT, worker)
-        if view.state.queue_length(SLOT, worker) == 0:
+        if view.live.queue_length(SLOT, worker) == 0:
             return slot
         return slot, Transfer(SLOT, worker, DEQUE, worker, 1, 0, "oldest")
 
     def on_start(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: DataflowState, task: int, worker: int
     ) -> tuple[Transfer, ...] | None:
         """Import what had been pushed when the worker looked: all but the task that it executes."""
         queue = state.pushed[worker]
@@ -190,7 +191,7 @@ class Dataflow(Policy):
             return (displaced,)
         return displaced, Transfer(PUSHED, worker, DEQUE, worker, before, 0, "oldest")
 
-    def _pushing(self, view: View, graph: TaskGraph) -> Pushing | None:
+    def _pushing(self, view: PlanView, graph: TaskGraph) -> Pushing | None:
         """Return Algorithm 1 for a graph, None without pushing."""
         if self.pushing == "none":
             return None

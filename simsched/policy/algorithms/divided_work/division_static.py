@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError
-from simsched.policy.contract.base import Counters, View, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import Counters, PlanView, param, preset, register
 from simsched.policy.parts.division import (
     DividingPolicy,
     DivisionState,
@@ -54,7 +53,7 @@ class StaticSplit(DividingPolicy):
     profiled_fraction: float = param(1.0, low=1e-6)
 
     def divide(
-        self, view: View, state: DivisionState, remaining: int, counters: Counters | None
+        self, view: PlanView, state: DivisionState, remaining: int, counters: Counters | None
     ) -> Int64Array:
         """Return everything, divided by the share."""
         shares = device_shares(state.sides, self.share)
@@ -72,16 +71,14 @@ class StaticSplit(DividingPolicy):
         return rounded(shares, remaining)
 
 
-def unit_s(view: View, state: DivisionState, part: int) -> float:
+def unit_s(view: PlanView, state: DivisionState, part: int) -> float:
     """Return the seconds that the computation of a unit takes on a part that is busy as a whole."""
     return max(max(ops[1] for ops in _ops_s(view, state, part)), 1e-15)
 
 
-def part_s(view: View, state: DivisionState, part: int, units: float) -> float:
+def part_s(view: PlanView, state: DivisionState, part: int, units: float) -> float:
     """Return the seconds that a part takes with some units, alone on the machine.
 
-    Notes
-    -----
     Threads of the processor work beside each other; copies and kernel of a device come one after
     the other, a copy with the latency and the rate of its path.
     """
@@ -104,7 +101,7 @@ def part_s(view: View, state: DivisionState, part: int, units: float) -> float:
     return max(sum(compute) + copying, 1e-15)
 
 
-def _ops_s(view: View, state: DivisionState, part: int) -> list[tuple[float, float, float]]:
+def _ops_s(view: PlanView, state: DivisionState, part: int) -> list[tuple[float, float, float]]:
     """Return fixed seconds, seconds per unit and least units of the tasks of a part."""
     division, kinds, sides = view.workload.division, view.workload.graph.kinds, state.sides
     assert division is not None
@@ -155,7 +152,7 @@ class CpuOnly(DividingPolicy):
     """
 
     def divide(
-        self, view: View, state: DivisionState, remaining: int, counters: Counters | None
+        self, view: PlanView, state: DivisionState, remaining: int, counters: Counters | None
     ) -> Int64Array:
         """Return everything for the processor."""
         if not state.sides.cpu:
@@ -181,7 +178,7 @@ class GpuOnly(DividingPolicy):
     """
 
     def divide(
-        self, view: View, state: DivisionState, remaining: int, counters: Counters | None
+        self, view: PlanView, state: DivisionState, remaining: int, counters: Counters | None
     ) -> Int64Array:
         """Return everything for the devices."""
         if not state.sides.devices:

@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
-from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing
-from simsched.policy.contract.base import AcquireStep, Plan, View, param
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.division import (
-    CLASSES,
-    COPY_IN,
-    COPY_OUT,
-    CPU,
-    CPU_PART,
-    KERNEL,
-    Sides,
-    group_of_worker,
-    sides_of,
+from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
+from simsched.policy.parts.central_queue import central_queue
+from simsched.policy.parts.division import Sides, sides_of
+from simsched.policy.parts.sparse_division import (
+    BoolArray,
+    Devices,
+    PlacedTasks,
+    any_rows,
+    divided_rows,
+    measured,
+    n_nonzeros,
 )
-from simsched.policy.parts.placement import PlacedPolicy, host_nodes
-from simsched.workload.builder import accesses, adjacency, build_graph
-from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph, Workload
-from simsched.workload.sparse_rows import (
-    MatrixWorkload,
-    RowCosts,
-    SparseRows,
-    band_rows,
-    rmat_rows,
-)
-
-BoolArray = NDArray[np.bool_]
+from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
+from simsched.workload.sparse_rows import MatrixWorkload, SparseRows, band_rows, rmat_rows
 
 THRESHOLDS = (16, 32, 64, 128, 256, 512, 1024, 2048)  #: T_f
 QUASI_DIAGONAL, OTHER = 1, 2  #: types of matrices
@@ -44,59 +30,9 @@ QUASI_DIAGONAL, OTHER = 1, 2  #: types of matrices
 TRAINING = ((10, 16), (12, 4), (12, 16), (12, 32), (14, 16))
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedTasks(Workload):
-    """A program whose tasks have their workers.
-
-    Parameters
-    ----------
-    worker : ndarray of int32, shape (n_tasks,)
-        Worker of each task.
-    """
-
-    worker: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
-
-
-@dataclass(frozen=True, eq=False)
-class Devices:
-    """How fast the two sides are, as an earlier run on the machine has measured it.
-
-    Parameters
-    ----------
-    costs : RowCosts
-        What rows cost.
-    cpu_ops_per_s, gpu_ops_per_s : float
-        Speed of all threads of the processor together, and of the device.
-    launch_s, byte_s : float
-        Time of a launch with its two copies, and of a copied byte.
-    """
-
-    costs: RowCosts
-    cpu_ops_per_s: float
-    gpu_ops_per_s: float
-    launch_s: float
-    byte_s: float
-
-    def cpu_s(self, nonzeros: Int64Array) -> float:
-        """Return the seconds of rows on the processor."""
-        return self.costs.on_cpu(nonzeros) / self.cpu_ops_per_s
-
-    def gpu_s(self, nonzeros: Int64Array) -> float:
-        """Return the seconds of rows on the device, copies and launch included."""
-        if not len(nonzeros):
-            return 0.0
-        moved = int(nonzeros.sum()) * self.costs.nonzero_bytes
-        moved += len(nonzeros) * self.costs.result_bytes
-        return (
-            self.launch_s + moved * self.byte_s + self.costs.on_gpu(nonzeros) / self.gpu_ops_per_s
-        )
-
-
 def features(nonzeros: Int64Array) -> list[float]:
     """Return AW, VW, log NW, log SW and 1 of the rows of a part (Eq. 6.3 and 6.4); base 2.
 
-    Examples
-    --------
     >>> features(np.array([2, 2, 4, 8]))
     [4.0, 6.0, 2.0, 4.0, 1.0]
     """
@@ -109,15 +45,6 @@ def features(nonzeros: Int64Array) -> list[float]:
 def fit(parts: list[Int64Array], seconds: list[float]) -> FloatArray:
     """Return the coefficients C1 to C5 of a device's performance by least squares.
 
-    Parameters
-    ----------
-    parts : list of ndarray of int64
-        Non-zeros of the rows of each training run, none empty.
-    seconds : list of float
-        Its time.
-
-    Notes
-    -----
     Performance is non-zeros per second.
     """
     wanted = [int(part.sum()) / max(time, 1e-15) for part, time in zip(parts, seconds, strict=True)]
@@ -135,20 +62,9 @@ def predicted_s(coefficients: FloatArray, nonzeros: Int64Array) -> float:
     return int(nonzeros.sum()) / performance if performance > 0.0 else math.inf
 
 
-def climb(cost: Any, start: int, count: int) -> int:
+def climb(cost: Callable[[int], float], start: int, count: int) -> int:
     """Return where hill climbing over 0 .. count - 1 ends: neither neighbour costs less.
 
-    Parameters
-    ----------
-    cost : callable
-        Cost of a position.
-    start : int
-        First position.
-    count : int
-        Number of positions.
-
-    Examples
-    --------
     >>> climb([5, 4, 2, 3, 1].__getitem__, 0, 5)
     2
     """
@@ -163,7 +79,7 @@ def climb(cost: Any, start: int, count: int) -> int:
 
 @register("finepar")
 @dataclass(frozen=True, kw_only=True)
-class FinePar(PlacedPolicy):
+class FinePar(PlacedPolicy[None]):
     """FinePar: short rows of a sparse matrix for the GPU, long ones for the processor.
 
     Parameters
@@ -195,16 +111,21 @@ class FinePar(PlacedPolicy):
     sample_rows: int = param(1024, low=1)
     step: int = param(1, low=1, high=len(THRESHOLDS) - 1)
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program with its rows divided; others as they are."""
         program = view.workload
         if not isinstance(program, MatrixWorkload):
             return program
         sides = sides_of(view, self.threads)
         on_gpu = self.gpu_rows(view, sides, program)
-        return _divided(view, sides, program, on_gpu)
+        return divided_rows(view, sides, program, on_gpu)
 
-    def gpu_rows(self, view: View, sides: Sides, program: MatrixWorkload) -> BoolArray:
+    @staticmethod
+    def least(workload: Workload) -> Iterable[Workload]:
+        """Return a product of a sparse matrix as non-zeros that can be divided in any way."""
+        return (any_rows(workload) if isinstance(workload, MatrixWorkload) else workload,)
+
+    def gpu_rows(self, view: PlanView, sides: Sides, program: MatrixWorkload) -> BoolArray:
         """Return which rows the device gets; shape (n_rows,)."""
         nonzeros = program.rows.nonzeros
         if not sides.devices or not sides.cpu:
@@ -217,7 +138,7 @@ class FinePar(PlacedPolicy):
         short: BoolArray = nonzeros <= threshold
         return short
 
-    def threshold(self, view: View, sides: Sides, program: MatrixWorkload) -> int:
+    def threshold(self, view: PlanView, sides: Sides, program: MatrixWorkload) -> int:
         """Return T_f for a matrix."""
         devices = measured(view, sides, program.costs)
         kind = self.matrix_type(program.rows, view.rng)
@@ -230,7 +151,10 @@ class FinePar(PlacedPolicy):
             return max(predicted_s(for_gpu, gpu), predicted_s(for_cpu, cpu))
 
         peak = math.log(devices.gpu_ops_per_s / devices.cpu_ops_per_s)
-        distance = [abs(math.log((_sum(gpu) + 1) / (_sum(cpu) + 1)) - peak) for gpu, cpu in parts]
+        distance = [
+            abs(math.log((n_nonzeros(gpu) + 1) / (n_nonzeros(cpu) + 1)) - peak)
+            for gpu, cpu in parts
+        ]
         start = distance.index(min(distance))
         choices = range(start % self.step, len(THRESHOLDS), self.step)
         found = climb(lambda i: cost(choices[i]), choices.index(start), len(choices))
@@ -240,7 +164,10 @@ class FinePar(PlacedPolicy):
         """Return the type of a matrix from a sample of its rows."""
         count = min(self.sample_rows, len(rows.nonzeros))
         chosen = rng.choice(len(rows.nonzeros), count, replace=False)
-        total, near = max(1, _sum(rows.nonzeros[chosen])), max(1, _sum(rows.near[chosen]))
+        total, near = (
+            max(1, n_nonzeros(rows.nonzeros[chosen])),
+            max(1, n_nonzeros(rows.near[chosen])),
+        )
         return QUASI_DIAGONAL if near / total > self.diagonal_threshold else OTHER
 
     def models(self, devices: Devices, kind: int) -> tuple[FloatArray, FloatArray]:
@@ -249,8 +176,8 @@ class FinePar(PlacedPolicy):
         gpu: list[Int64Array] = []
         for nonzeros in training_rows(kind):
             for mine in self._divisions(nonzeros):
-                cpu += [nonzeros[~mine]] if _sum(nonzeros[~mine]) else []
-                gpu += [nonzeros[mine]] if _sum(nonzeros[mine]) else []
+                cpu += [nonzeros[~mine]] if n_nonzeros(nonzeros[~mine]) else []
+                gpu += [nonzeros[mine]] if n_nonzeros(nonzeros[mine]) else []
         return (
             fit(cpu, [devices.cpu_s(part) for part in cpu]),
             fit(gpu, [devices.gpu_s(part) for part in gpu]),
@@ -260,11 +187,11 @@ class FinePar(PlacedPolicy):
         """Return which rows the device gets with each threshold."""
         return [self.short(nonzeros, threshold) for threshold in THRESHOLDS]
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return a plan in which every task has its worker."""
         program = view.workload
         if not isinstance(program, PlacedTasks):
-            return WorkSharing().plan(view, state, graph)
+            return central_queue(graph)
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             instance_of=program.worker,
@@ -281,83 +208,3 @@ def training_rows(kind: int) -> tuple[Int64Array, ...]:
         found.append(make(rng, scale, factor).nonzeros)
         found[-1].flags.writeable = False
     return tuple(found)
-
-
-def _sum(nonzeros: Int64Array) -> int:
-    return int(nonzeros.sum())
-
-
-def measured(view: View, sides: Sides, costs: RowCosts) -> Devices:
-    """Return how fast the two sides are."""
-    cpu = group_of_worker(view, sides.cpu[0])
-    worker = sides.devices[0]
-    gpu = group_of_worker(view, worker)
-    path_s, byte_s = host_path(view.machine, int(view.worker_domain[worker]))
-    launch = view.machine.costs.kernel_launch_ps * 1e-12 + 2 * path_s
-    return Devices(costs, cpu.ops_per_s * len(sides.cpu), gpu.ops_per_s, launch, byte_s)
-
-
-def host_path(machine: Machine, domain: int) -> tuple[float, float]:
-    """Return latency and seconds per byte between a domain and its nearest main memory."""
-    hosts = host_nodes(machine)
-    node = next(n for n in machine.touch_order[domain].tolist() if n in hosts)
-    path = machine.paths[domain][node]
-    return path.latency_ps * 1e-12, 1.0 / min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
-
-
-def _divided(view: View, sides: Sides, program: MatrixWorkload, on_gpu: BoolArray) -> PlacedTasks:
-    """Return the program with some rows on the first device and the others on the processor."""
-    costs, nonzeros = program.costs, program.rows.nonzeros
-    ops, who, read, written, classes = [], [], [], [], []
-
-    def add(kind: str, task_class: int, worker: int, each: float, moved: tuple[int, int]) -> None:
-        ops.append([each if k == kind else math.inf for k in program.graph.kinds])
-        classes.append(task_class)
-        who.append(worker)
-        read.append(moved[0])
-        written.append(moved[1])
-
-    rest = nonzeros[~on_gpu]
-    for worker, part in zip(sides.cpu, _equal_parts(rest, len(sides.cpu)), strict=True):
-        sizes = _sum(part) * costs.nonzero_bytes, len(part) * costs.result_bytes
-        add(CPU, CPU_PART, worker, costs.on_cpu(part), sizes)
-    n_cpu = len(who)
-    if sides.devices:
-        worker, mine = sides.devices[0], nonzeros[on_gpu]
-        group = group_of_worker(view, worker)
-        launch = view.machine.costs.kernel_launch_ps * 1e-12 * group.ops_per_s * bool(len(mine))
-        add(group.kind, COPY_IN, worker, 0.0, (_sum(mine) * costs.nonzero_bytes, 0))
-        add(group.kind, KERNEL, worker, launch + costs.on_gpu(mine), (0, 0))
-        add(group.kind, COPY_OUT, worker, 0.0, (0, len(mine) * costs.result_bytes))
-    n = len(who)
-    first = list(range(n_cpu, n - 1))
-    tasks = np.arange(n)
-    bytes_read, bytes_written = np.array(read), np.array(written)
-    uses = np.column_stack([bytes_read > 0, bytes_written > 0]).ravel()
-    nothing = np.zeros(n, np.int64)
-    graph = build_graph(
-        np.array(ops).T,
-        kinds=program.graph.kinds,
-        task_class=classes,
-        class_names=CLASSES,
-        successors=adjacency(first, [task + 1 for task in first], n),
-        accessed=accesses(
-            np.repeat(tasks, 2)[uses],
-            np.tile([0, 1], n)[uses],
-            np.column_stack([bytes_read, nothing]).ravel()[uses],
-            np.column_stack([nothing, bytes_written]).ravel()[uses],
-            n,
-        ),
-        block_bytes=program.graph.block_bytes,
-    )
-    worker_of = np.array(who, np.int32)
-    return PlacedTasks(program.name, graph, parameters=program.parameters, worker=worker_of)
-
-
-def _equal_parts(nonzeros: Int64Array, count: int) -> list[Int64Array]:
-    """Return consecutive parts of rows with about equal numbers of non-zeros."""
-    if not count:
-        return []
-    before = np.concatenate([[0], np.cumsum(nonzeros)])
-    ends = np.searchsorted(before, before[-1] * np.arange(1, count) / count)
-    return np.split(nonzeros, np.minimum(ends, len(nonzeros)))

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.contract.base import param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import param, preset, register
 from simsched.policy.parts.division import (
     DivisionState,
     FloatArray,
@@ -16,23 +15,14 @@ from simsched.policy.parts.division import (
 )
 
 
-def share_variance(new: FloatArray, old: FloatArray, kind: str = "sample") -> float:
-    """Return the variance of two shares of each part, the largest of all parts.
+def share_variance(new: FloatArray, old: FloatArray) -> float:
+    """Return the sample variance of each side's two shares, the largest.
 
-    Parameters
-    ----------
-    new, old : ndarray of float64, shape (n_parts,)
-        Shares in [0, 1].
-    kind : {"sample", "population"}
-        ``d**2 / 2`` or ``d**2 / 4`` for a difference d.
-
-    Examples
-    --------
     >>> share_variance(np.array([0.49, 0.51]), np.array([0.5, 0.5])) < 5.1e-5
     True
     """
     difference = float(np.abs(new - old).max())
-    return difference**2 / (2.0 if kind == "sample" else 4.0)
+    return difference**2 / 2.0
 
 
 @register("hats")
@@ -46,26 +36,14 @@ class Hats(MeasuringPolicy):
         First step, as a part of the whole loop; at least a unit for each part that has a share.
     variance_threshold : float
         The division has settled when the shares of two steps vary by less.
-    variance : {"sample", "population"}
-        Which variance of two shares.
-    stop : {"half_rule", "next_step"}
-        Profiling ends when the next step would take more than half of what remains, or more than
-        all of it.
 
     Notes
     -----
     The first step divides `initial_fraction` of the loop by `initial_share`. After a step, the new
     shares follow from the measured speeds. If their variance with those of the step is below the
-    threshold, or the next step, twice as large, would be too large, all that remains is one last
-    step with the new shares; otherwise the next step follows. So at most six steps come before the
-    last one with 1/128.
-
-    Two shares differ by less than 1 % when their sample variance is below 5e-5, which is taken to
-    be meant; the source does not say which variance. Its text also says that profiling ends when
-    what remains is smaller than the next step (``next_step``); the algorithm halves it. With
-    several devices, each has a share of its own, and the largest variance counts.
-
-    A program without divisible work runs from a central queue.
+    threshold, or the next step, twice as large, is more than half of what remains, all that remains
+    is one last step with the new shares; otherwise the next step follows. A program without
+    divisible work runs from a central queue. Readings: docs/sources/hats.md.
 
     References
     ----------
@@ -76,8 +54,6 @@ class Hats(MeasuringPolicy):
 
     initial_fraction: float = param(1 / 128, low=0.0, high=1.0)
     variance_threshold: float = param(5e-5, low=0.0)
-    variance: str = param("sample", choices=("sample", "population"))
-    stop: str = param("half_rule", choices=("half_rule", "next_step"))
 
     def first_step(self, state: DivisionState, units: int) -> int:
         """Return the initial fraction, at least a unit for each part that has a share."""
@@ -85,11 +61,10 @@ class Hats(MeasuringPolicy):
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
         """Return twice the step, or all that remains once the division has settled."""
-        settled = share_variance(shares, state.shares, self.variance) < self.variance_threshold
+        settled = share_variance(shares, state.shares) < self.variance_threshold
         state.shares = shares
         doubled = 2 * state.step
-        room = remaining / 2 if self.stop == "half_rule" else remaining
-        return remaining if settled or doubled > room else doubled
+        return remaining if settled or doubled > remaining / 2 else doubled
 
 
 preset("cap", Hats, "HATS under the name of its workshop version, CAP.")

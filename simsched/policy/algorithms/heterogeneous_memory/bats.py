@@ -7,22 +7,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
     Counters,
     Placement,
     Plan,
+    PlanView,
     Policy,
     PoolGroup,
+    Uniform,
     Update,
-    View,
     param,
+    placement_rule,
+    preset,
+    register,
     seconds_to_ps,
 )
-from simsched.policy.contract.registry import preset, register
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.bats_balancer import (
     PUBLISHED_SAMPLES,
     monitor,
@@ -30,7 +33,6 @@ from simsched.policy.parts.bats_balancer import (
     moves,
 )
 from simsched.policy.parts.localization import Localization
-from simsched.policy.parts.placement import placement_rule
 from simsched.policy.parts.subgraphs import UPPER, Subgraphs, group_tasks
 from simsched.workload.graph import TaskGraph
 
@@ -46,26 +48,16 @@ JOINING = ("one_attempt", "before_beginning", "after_beginning")
 
 @dataclass(eq=False)
 class BatsState:
-    """What BATS remembers during a run.
+    """What BATS remembers during a run."""
 
-    Parameters
-    ----------
-    domains : ndarray of int32
-        NUMA domains that have workers: the sockets of the paper.
-    subgraphs : Subgraphs, optional
-        Division of the task graph; from the end of iteration 1.
-    localization : Localization, optional
-        Where subgraphs belong; from the end of iteration 1.
-    """
-
-    domains: NDArray[np.int32]
-    subgraphs: Subgraphs | None = None
-    localization: Localization | None = None
+    domains: NDArray[np.int32]  # NUMA domains that have workers: the sockets of the paper
+    subgraphs: Subgraphs | None = None  # division of the task graph; from the end of iteration 1
+    localization: Localization | None = None  # where subgraphs belong; from the end of iteration 1
 
 
 @register("bats")
 @dataclass(frozen=True, kw_only=True)
-class Bats(Policy):
+class Bats(Policy[BatsState]):
     """Bandwidth- and locality-aware task stealing (BATS).
 
     Parameters
@@ -111,15 +103,15 @@ class Bats(Policy):
     joining: str = param("one_attempt", choices=JOINING)
     analysis_s_per_item: float = param(1e-7, low=0.0, high=1e6)
 
-    def start(self, view: View) -> BatsState:
+    def start(self, view: PlanView) -> BatsState:
         """Return an empty record."""
         return BatsState(np.unique(view.worker_domain).astype(np.int32))
 
-    def place(self, view: View, state: BatsState) -> Placement:
+    def place(self, view: PlanView, state: BatsState) -> Placement:
         """Return contiguous parts of the data on all nodes."""
         return placement_rule(self.allocation)(view)
 
-    def plan(self, view: View, state: BatsState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: BatsState, graph: TaskGraph) -> Plan:
         """Return random stealing; in iteration 1 without the workers that monitor."""
         if graph is view.workload.init or not self.balancer or graph.n_blocks == 0:
             return stealing_plan()
@@ -134,7 +126,7 @@ class Bats(Policy):
             monitor=monitor(view, self.sample_pages, len(monitoring)),
         )
 
-    def on_iteration(self, view: View, state: BatsState, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: BatsState, counters: Counters) -> Update | None:
         """Return migrations after iteration 1, and new plans until all subgraphs are settled."""
         if counters.iteration == 1:
             return self._after_first(view, state, counters)
@@ -145,13 +137,13 @@ class Bats(Policy):
         overhead_ps = seconds_to_ps(self.analysis_s_per_item * len(found.socket))
         return Update(plan=self._hierarchical(state), overhead_ps=overhead_ps)
 
-    def least_tasks(self, view: View) -> int:
+    def least_tasks(self, view: PlanView) -> int:
         """Return the smallest number of tasks of a subgraph."""
         core = view.machine.thread_core[view.worker_thread]
         per_domain = np.unique(np.column_stack([view.worker_domain, core]), axis=0)[:, 0]
         return self.tasks_per_core * int(np.bincount(per_domain).max())
 
-    def _after_first(self, view: View, state: BatsState, counters: Counters) -> Update:
+    def _after_first(self, view: PlanView, state: BatsState, counters: Counters) -> Update:
         """Return the migrations, and the plan for iteration 2."""
         graph = view.workload.graph
         none = np.empty(0, np.int32)
@@ -204,23 +196,13 @@ class Bats(Policy):
 def search_order(
     *, alone: bool, between_sockets: bool, joining: str = "before_beginning"
 ) -> tuple[AcquireStep, ...]:
-    """Return the levels of hierarchical stealing.
-
-    Parameters
-    ----------
-    alone : bool
-        Whether a socket takes a subgraph only when it has none unfinished.
-    between_sockets : bool
-        Whether a socket that has completed its subgraphs may take those of others.
-    joining : {"one_attempt", "before_beginning", "after_beginning"}
-        How level 1 goes with levels 2 and 3; see :class:`Bats`.
-    """
+    """Return the levels of hierarchical stealing."""
     when = IDLE_DOMAIN if alone else ()
     own = AcquireStep("worker", "own", "newest")
     inside = AcquireStep("worker", "same_domain", "oldest")
     begin = (AcquireStep("high", "own", "oldest", when), AcquireStep("low", "own", "oldest", when))
     steps = {
-        "one_attempt": (own, replace(inside, attempts=1), *begin, inside),
+        "one_attempt": (own, replace(inside, choice=Uniform(attempts=1)), *begin, inside),
         "before_beginning": (own, inside, *begin),
         "after_beginning": (own, *begin, inside),
     }[joining]

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import AcquireStep, Placement, Plan, PoolGroup, View, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import (
+    AcquireStep,
+    Placement,
+    Plan,
+    PlanView,
+    PoolGroup,
+    param,
+    placement_rule,
+    preset,
+    register,
+)
 from simsched.policy.parts.chares import ChareProgram, active_workers, make_team, map_chares
 from simsched.policy.parts.charm_moves import COMPUTE, FETCH, MoveCost, MovingWorkload, with_moves
-from simsched.policy.parts.loop import flatten
-from simsched.policy.parts.placement import host_nodes, placement_rule
+from simsched.policy.parts.loop import flatten, least_of_loop
+from simsched.policy.parts.placement import host_nodes
 from simsched.policy.parts.residency import Residency, plan_residency
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -55,27 +63,16 @@ class CharmMoving(ChareProgram):
     allocation_s_per_page: float = param(2.5e-7, low=0.0, high=1e6)
     move_overhead_s: float = param(1e-6, low=0.0, high=1e6)
 
-    def prepare(self, view: View) -> Workload:
+    least = staticmethod(least_of_loop)
+
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program with its moves."""
         graph = flatten(view.workload.graph)
         plan, owner = self.residency(view, graph)
         return with_moves(view.workload, graph, plan, owner, self._cost(view))
 
-    def residency(self, view: View, graph: TaskGraph) -> tuple[Residency, Int32Array]:
-        """Return which blocks are in HBM when, and the processing element of each task.
-
-        Parameters
-        ----------
-        view : View
-            Machine and workers.
-        graph : TaskGraph
-            An iteration without spawn tree.
-
-        Raises
-        ------
-        ModelError
-            The machine has no HBM, or too little for a task.
-        """
+    def residency(self, view: PlanView, graph: TaskGraph) -> tuple[Residency, Int32Array]:
+        """Return which blocks are in HBM when, and the processing element of each task."""
         machine = view.machine
         owner = map_chares(graph.n_tasks, len(make_team(view, self.io, self.pes).pe), self.mapping)
         moved = self.annotated(graph)
@@ -84,7 +81,7 @@ class CharmMoving(ChareProgram):
         total = room[0] if len(room) == 1 else sum(node // largest * largest for node in room)
         return plan_residency(graph, moved, owner, total), owner
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: None) -> Placement:
         """Return blocks in DDR4 and buffers in HBM."""
         workload = _moving(view.workload)
         rest = placement_rule("all_dram")(view)
@@ -96,7 +93,7 @@ class CharmMoving(ChareProgram):
             room[emptiest] -= int(workload.graph.block_bytes[block])
         return Placement(home, rest.touch_order)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return who computes, fetches and evicts."""
         team = make_team(view, self.io, self.pes)
         workload = _moving(view.workload)
@@ -117,7 +114,7 @@ class CharmMoving(ChareProgram):
             active_workers=active_workers(view, np.concatenate(team)),
         )
 
-    def _cost(self, view: View) -> MoveCost:
+    def _cost(self, view: PlanView) -> MoveCost:
         """Return what moves cost on a machine."""
         machine = view.machine
         speed = {group.kind: group.ops_per_s for group in reversed(machine.core_groups)}

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from simsched.policy.contract.base import AcquireStep, Placement, Plan, PoolGroup, View, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import (
+    AcquireStep,
+    Placement,
+    Plan,
+    PlanView,
+    PoolGroup,
+    param,
+    placement_rule,
+    preset,
+    register,
+)
 from simsched.policy.parts.chares import ChareProgram, active_workers, make_team, map_chares
-from simsched.policy.parts.loop import flattened
-from simsched.policy.parts.placement import placement_rule
+from simsched.policy.parts.loop import flattened, least_of_loop
 from simsched.workload.graph import TaskGraph, Workload
 
 
@@ -40,11 +47,13 @@ class CharmNaive(ChareProgram):
 
     allocation: str = param("hbm_first", choices=("hbm_first", "ddr4", "cached_ddr4", "hbm"))
 
-    def prepare(self, view: View) -> Workload:
+    least = staticmethod(least_of_loop)
+
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program as independent chares."""
         return flattened(view.workload)
 
-    def place(self, view: View, state: Any) -> Placement:
+    def place(self, view: PlanView, state: None) -> Placement:
         """Return which blocks are in HBM; the others are where they are first touched in DDR4."""
         graph = view.workload.graph
         behind_cache = self.allocation == "cached_ddr4"
@@ -65,7 +74,7 @@ class CharmNaive(ChareProgram):
             wanted, sizes = wanted[fits:], sizes[fits:]
         return Placement(home, rest.touch_order)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the fixed assignment of chares."""
         team = make_team(view, "none", self.pes)
         owner = map_chares(graph.n_tasks, len(team.pe), self.mapping)

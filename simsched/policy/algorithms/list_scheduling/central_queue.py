@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import View, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
 
 
@@ -34,11 +33,11 @@ class CentralQueue(QueuedRuntime):
 
     sorted_queue: bool = param(False)
 
-    def open_queues(self, view: View, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
         """Make an empty queue."""
         state.queues = TaskQueue()
 
-    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
         """Put the task behind the others."""
         state.queues.push(task, state.priority[task] if self.sorted_queue else 0)
         return state.order[0]
@@ -47,7 +46,7 @@ class CentralQueue(QueuedRuntime):
         """Return the first device that sleeps, otherwise all cores, if they can execute it."""
         return state.first_to_wake(task)
 
-    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
         """Take the first task that the worker can execute."""
         task: int | None = state.queues.pop(state.can_run(worker))
         return task
@@ -80,11 +79,11 @@ class RandomWorker(QueuedRuntime):
     device_weight: float = param(13.33, low=0.0)
     core_weight: float = param(0.5, low=0.0)
 
-    def open_queues(self, view: View, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
         """Give each worker an empty queue."""
         state.queues = {worker: TaskQueue() for worker in state.order}
 
-    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
         """Put the task into the queue of a random worker."""
         able = [w for w in state.order if state.can_run(w)(task)]
         weights = [self.device_weight if state.is_device[w] else self.core_weight for w in able]
@@ -101,7 +100,7 @@ class RandomWorker(QueuedRuntime):
         """Return the worker whose queue it is."""
         return [owner]
 
-    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
         """Take the first task of the worker's queue."""
         task: int | None = state.queues[worker].pop()
         return task

@@ -8,127 +8,22 @@ from typing import ClassVar
 import numpy as np
 
 from simsched.files.units import PS_PER_S
-from simsched.machine.model import Machine
-from simsched.policy.contract.base import View, param
-from simsched.policy.contract.registry import preset, register
-from simsched.policy.parts.placement import host_nodes
-from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue, now_ps
+from simsched.policy import HookView, PlanView, param, preset, register
+from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
 from simsched.policy.parts.schedules import worker_costs
-from simsched.workload.graph import TaskGraph
+from simsched.policy.parts.transfer_model import TransferModel
 
 POPS = ("first", "ready")
 
 
-class TransferModel:
-    """Expected times of copies between memory nodes, and what copies a task needs.
-
-    Parameters
-    ----------
-    machine : Machine
-        Its paths between nodes.
-    slowdown : float
-        Factor on the time per byte.
-    """
-
-    def __init__(self, machine: Machine, slowdown: float) -> None:
-        n = len(machine.nodes)
-        self._latency_ps = [[0] * n for _ in range(n)]
-        self._byte_ps = [[0.0] * n for _ in range(n)]
-        self._copies_data = machine.copies_data
-        self._is_device = [node.kind == "GPU" for node in machine.nodes]
-        self._main = host_nodes(machine)[0]
-        for target, node in enumerate(machine.nodes):
-            for source in range(n):
-                if source == target or node.domain is None:
-                    continue
-                path = machine.paths[node.domain][source]
-                self._latency_ps[source][target] = path.latency_ps
-                per_byte_s = slowdown / path.core_cap_bytes_per_s[0]
-                self._byte_ps[source][target] = per_byte_s * PS_PER_S
-
-    def missing_bytes(
-        self, view: View, graph: TaskGraph, task: int, node: int
-    ) -> tuple[int, int, int]:
-        """Return the bytes of a task's data that lack something on a node.
-
-        Those of what it reads that are not valid there, those of them that are not expected, and
-        those of all its data that have no place. Programs have allocated theirs in the host's
-        first memory, and where nothing is copied all data have their places.
-        """
-        assert view.state is not None
-        holds, expects, has_place = view.state.holds, view.state.expects, view.state.has_place
-        size = graph.block_bytes
-        missing = [block for block in read_blocks(graph, task) if not holds(node, block)]
-        homeless: list[int] = []
-        if self._copies_data and node != self._main:
-            homeless = [b for b in blocks_of(graph, task) if not has_place(node, b)]
-        return (
-            sum(int(size[block]) for block in missing),
-            sum(int(size[block]) for block in missing if not expects(node, block)),
-            sum(int(size[block]) for block in homeless),
-        )
-
-    def penalty_ps(
-        self, view: View, graph: TaskGraph, task: int, node: int, released: set[int]
-    ) -> int:
-        """Return the expected time of bringing what a task reads to a node, one by one.
-
-        What is already expected there takes no time. What has been `released` only now is not
-        expected by the host yet.
-        """
-        if not self._copies_data:
-            return 0
-        assert view.state is not None
-        holds, expects, total = view.state.holds, view.state.expects, 0
-        for block in read_blocks(graph, task):
-            is_unasked = block in released and not self._is_device[node]
-            if (holds if is_unasked else expects)(node, block):
-                continue
-            size = int(graph.block_bytes[block])
-            total += min(
-                (
-                    self._latency_ps[source][node] + round(size * self._byte_ps[source][node])
-                    for source in range(len(self._latency_ps))
-                    if holds(source, block)
-                ),
-                default=0,
-            )
-        return total
-
-
-def blocks_of(graph: TaskGraph, task: int) -> list[int]:
-    """Return the blocks that the body of a task accesses, each once."""
-    span = slice(int(graph.access_ptr[task]), int(graph.join_access[task]))
-    return list(dict.fromkeys(graph.access_block[span].tolist()))
-
-
-def read_blocks(graph: TaskGraph, task: int) -> list[int]:
-    """Return the blocks that the body of a task reads, each once."""
-    span = slice(int(graph.access_ptr[task]), int(graph.join_access[task]))
-    blocks = graph.access_block[span][graph.read_bytes[span] > 0]
-    return list(dict.fromkeys(blocks.tolist()))
-
-
 @dataclass
 class WorkerQueue:
-    """Tasks that a worker is to execute, and when it is expected to have done so.
+    """Tasks that a worker is to execute, and when it is expected to have done so."""
 
-    Attributes
-    ----------
-    tasks : TaskQueue
-        Tasks that the worker has not asked for yet.
-    start_ps : int
-        When the first of them is expected to start.
-    length_ps : int
-        How long they are expected to take.
-    pipeline_ps : int
-        Expected time of what the worker has asked for and not finished.
-    """
-
-    tasks: TaskQueue
-    start_ps: int = 0
-    length_ps: int = 0
-    pipeline_ps: int = 0
+    tasks: TaskQueue  # tasks that the worker has not asked for yet
+    start_ps: int = 0  # when the first of them is expected to start
+    length_ps: int = 0  # how long they are expected to take
+    pipeline_ps: int = 0  # expected time of what the worker has asked for and not finished
 
 
 @dataclass
@@ -216,7 +111,7 @@ class DequeModel(QueuedRuntime):
         """Return whether queues are sorted by them."""
         return self.sorted_queues
 
-    def open_queues(self, view: View, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
         """Give each worker an empty queue."""
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
         row, cost_s = worker_costs(view, state.graph)
@@ -231,17 +126,17 @@ class DequeModel(QueuedRuntime):
             chosen={},
         )
 
-    def decide(self, view: View, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
+    def decide(self, view: HookView, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
         """Choose workers for tasks that are pushed at the same time."""
         model: Model = state.queues
         for task, pusher in pushed:
             released = state.releasing[pusher] if pusher >= 0 else set()
-            model.chosen[task] = self.best_worker(view, state, task, now_ps(view), released)
+            model.chosen[task] = self.best_worker(view, state, task, view.live.now_ps(), released)
 
-    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
         """Queue a task where it is expected to end best."""
         model: Model = state.queues
-        now = now_ps(view)
+        now = view.live.now_ps()
         worker, penalty = model.chosen.pop(task)
         queue, length = model.workers[worker], model.cost_ps[worker][task]
         queue.start_ps = max(queue.start_ps, now)
@@ -256,24 +151,9 @@ class DequeModel(QueuedRuntime):
         return [owner]
 
     def best_worker(
-        self, view: View, state: RuntimeState, task: int, now: int, released: set[int]
+        self, view: HookView, state: RuntimeState, task: int, now: int, released: set[int]
     ) -> tuple[int, int]:
-        """Return the worker with the smallest fitness, and the time of copies.
-
-        Parameters
-        ----------
-        view : View
-            Live state: where blocks are.
-        state : RuntimeState
-            Expected ends of all workers.
-        task : int
-            A ready task.
-        now : int
-            Present time.
-        released : set of int
-            Blocks that the worker that pushes the task has just written for the last time: it has
-            not yet asked for bringing them back.
-        """
+        """Return the worker with the smallest fitness, and the time of copies."""
         model: Model = state.queues
         penalty: dict[int, int] = {}
         ends: list[tuple[int, int, int]] = []
@@ -294,10 +174,10 @@ class DequeModel(QueuedRuntime):
         worker, _, cost = min(ends, key=lambda e: self.alpha * (e[1] - earliest) + self.beta * e[2])
         return worker, cost
 
-    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
         """Take a task out of the worker's queue."""
         model: Model = state.queues
-        queue, now = model.workers[worker], now_ps(view)
+        queue, now = model.workers[worker], view.live.now_ps()
         queue.start_ps = max(queue.start_ps, now)
         if self.pop == "ready" and len(queue.tasks) > 1:
             node = state.node[worker]
@@ -313,20 +193,20 @@ class DequeModel(QueuedRuntime):
             queue.start_ps = now + queue.pipeline_ps
         return task
 
-    def note_start(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+    def note_start(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
         """Count the task's computation instead of its transfers."""
         model: Model = state.queues
         queue, length = model.workers[worker], model.length_ps[task]
         queue.length_ps -= length
         queue.pipeline_ps += length - model.transfer_ps.pop(task)
-        queue.start_ps = now_ps(view) + queue.pipeline_ps
+        queue.start_ps = view.live.now_ps() + queue.pipeline_ps
 
-    def note_end(self, view: View, state: RuntimeState, task: int, worker: int) -> None:
+    def note_end(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
         """Count the task no longer."""
         model: Model = state.queues
         queue = model.workers[worker]
         queue.pipeline_ps -= model.length_ps.pop(task)
-        queue.start_ps = max(now_ps(view) + queue.pipeline_ps, queue.start_ps)
+        queue.start_ps = max(view.live.now_ps() + queue.pipeline_ps, queue.start_ps)
 
 
 preset("dm", DequeModel, "Expected end of the computation alone.", data_aware=False)

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from simsched.files.errors import ModelError
-from simsched.policy.contract.base import PARENT_FIRST, AcquireStep, Plan, PoolGroup, View, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import (
+    PARENT_FIRST,
+    AcquireStep,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    PoolGroup,
+    param,
+    preset,
+    register,
+)
 from simsched.policy.parts.native import (
     optimistic_costs,
     schedule_list,
     schedule_pairs,
     upward_ranks,
 )
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.schedules import Estimates, FloatArray, Int32Array, estimate
 from simsched.policy.parts.static_order import ScheduledWorkload, scheduled
 from simsched.workload.graph import TaskGraph, Workload
@@ -30,7 +37,7 @@ Schedule = tuple[Int32Array, FloatArray, FloatArray]
 
 @register("list_scheduling")
 @dataclass(frozen=True, kw_only=True)
-class ListScheduling(PlacedPolicy):
+class ListScheduling(PlacedPolicy[None]):
     """Static list scheduling with estimated costs.
 
     Parameters
@@ -59,7 +66,7 @@ class ListScheduling(PlacedPolicy):
     algorithm: str = param("heft", choices=ALGORITHMS)
     insertion: bool = param(True)
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program with its tasks tied into the order of the schedule."""
         if len(view.workload.graph.child):
             raise ModelError(
@@ -73,7 +80,7 @@ class ListScheduling(PlacedPolicy):
         ahead = view.machine.copies_data
         return scheduled(view.workload, *schedule, below, fetches_ahead=ahead)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return one pool per worker, from which only its owner takes."""
         program = view.workload
         if graph is not program.init and isinstance(program, ScheduledWorkload):
@@ -91,27 +98,6 @@ class ListScheduling(PlacedPolicy):
 def make_schedule(estimates: Estimates, algorithm: str, *, insertion: bool = True) -> Schedule:
     """Return a static schedule.
 
-    Parameters
-    ----------
-    estimates : Estimates
-        The graph and its costs.
-    algorithm : str
-        One of `ALGORITHMS`.
-    insertion : bool
-        Whether gaps are used.
-
-    Returns
-    -------
-    tuple of ndarray, each of shape (n_tasks,)
-        Worker (int32), start and finish in seconds (float64).
-
-    Raises
-    ------
-    PolicyError
-        The graph has a cycle, or a task that no worker can run.
-
-    Notes
-    -----
     With w the mean cost of a task over all workers, c the mean time of an edge over all pairs of
     different workers, and EFT (EST) the earliest finish (start) of a ready task on a worker:
 

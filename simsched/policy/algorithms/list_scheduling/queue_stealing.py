@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from simsched.policy.contract.base import View, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
 
 VICTIMS = ("round_robin", "nearest")
@@ -13,27 +12,14 @@ VICTIMS = ("round_robin", "nearest")
 
 @dataclass
 class StealingQueues:
-    """Queues of all workers and where thieves look next.
+    """Queues of all workers and where thieves look next."""
 
-    Attributes
-    ----------
-    tasks : dict of int to TaskQueue
-        Queue of each worker.
-    is_busy : dict of int to bool
-        Whether a worker got a task when it asked last.
-    victims : dict of int to list of int
-        Workers in the order in which a thief looks at them.
-    next_victim : dict of int to int
-        Place in that list at which the thief begins.
-    last_pushed : int
-        Place of the worker that got the last task of nobody.
-    """
-
-    tasks: dict[int, TaskQueue]
-    is_busy: dict[int, bool]
-    victims: dict[int, list[int]]
+    tasks: dict[int, TaskQueue]  # queue of each worker
+    is_busy: dict[int, bool]  # whether a worker got a task when it asked last
+    victims: dict[int, list[int]]  # workers in the order in which a thief looks at them
+    #: place in that list at which the thief begins
     next_victim: dict[int, int] = field(default_factory=dict)
-    last_pushed: int = 0
+    last_pushed: int = 0  # place of the worker that got the last task of nobody
 
 
 @register("ws")
@@ -68,7 +54,7 @@ class QueueStealing(QueuedRuntime):
 
     victim: str = param("round_robin", choices=VICTIMS)
 
-    def open_queues(self, view: View, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
         """Give each worker an empty queue and an order of victims."""
         nearest = self.victim == "nearest"
         state.queues = StealingQueues(
@@ -78,7 +64,7 @@ class QueueStealing(QueuedRuntime):
             next_victim=dict.fromkeys(state.order, 0),
         )
 
-    def enqueue(self, view: View, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
         """Put the task into the queue of the worker that has made it ready."""
         queues: StealingQueues = state.queues
         if pusher < 0 or not state.can_run(pusher)(task):
@@ -92,7 +78,7 @@ class QueueStealing(QueuedRuntime):
         queues.tasks[pusher].push(task, state.priority[task])
         return pusher
 
-    def choose(self, view: View, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
         """Take a task of the worker's own queue or steal one."""
         queues: StealingQueues = state.queues
         queues.is_busy[worker] = False
@@ -119,7 +105,7 @@ class QueueStealing(QueuedRuntime):
         return None
 
 
-def _nearest(view: View, state: RuntimeState, worker: int) -> list[int]:
+def _nearest(view: PlanView, state: RuntimeState, worker: int) -> list[int]:
     """Return all workers, the nearest ones first."""
     thread = view.worker_thread
 

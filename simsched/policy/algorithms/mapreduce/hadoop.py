@@ -6,16 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.contract.base import View, param
-from simsched.policy.contract.registry import preset, register
-from simsched.policy.parts.mapreduce import Attempt, Tracker
+from simsched.policy import HookView, param, preset, register
+from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import PROGRESS_GAP, lags_behind
-from simsched.policy.parts.mapreduce_speculation import SpeculativePolicy
+from simsched.policy.parts.mapreduce_speculation import H, SpeculativePolicy
 
 
 @register("hadoop_default")
 @dataclass(frozen=True, kw_only=True)
-class HadoopDefault(SpeculativePolicy):
+class HadoopDefault(SpeculativePolicy[H]):
     """Hadoop with least progress: who is a fifth behind the average is started once more.
 
     Parameters
@@ -43,7 +42,7 @@ class HadoopDefault(SpeculativePolicy):
     speculative: bool = param(True)
     progress_gap: float = param(PROGRESS_GAP, low=0.0, high=1.0)
 
-    def stragglers(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+    def stragglers(self, view: HookView, state: H, kind: int) -> list[Attempt]:
         """Return the stragglers of a kind, by job, then by worker."""
         running = self.judged(view, state, kind)
         found: list[Attempt] = []
@@ -59,7 +58,7 @@ class HadoopDefault(SpeculativePolicy):
             found += [a for a, is_behind in zip(mine, behind.tolist(), strict=False) if is_behind]
         return found
 
-    def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
+    def back_up(self, view: HookView, state: H, node: int, kind: int) -> Attempt | None:
         """Return a straggler, a local one first."""
         if not self.speculative:
             return None
@@ -80,7 +79,7 @@ class HadoopDefault(SpeculativePolicy):
             default=None,
         )
 
-    def may_run(self, state: Tracker, task: int, node: int) -> bool:
+    def may_run(self, state: H, task: int, node: int) -> bool:
         """Return whether a node may get a backup of a task; always here."""
         return True
 
@@ -88,8 +87,6 @@ class HadoopDefault(SpeculativePolicy):
 def speculation_order(is_local: bool, score: float, index: int) -> tuple[bool, float, int]:
     """Return the key by which Hadoop ranks stragglers, the smallest first: local ones, then scores.
 
-    Examples
-    --------
     >>> speculation_order(True, 0.4, 1) < speculation_order(False, 0.08, 2)
     True
     """

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import View, param
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.mapreduce import Attempt, Tracker
+from simsched.policy import HookView, PlanView, param, register
+from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import percentile
-from simsched.policy.parts.mapreduce_speculation import SpeculativePolicy
+from simsched.policy.parts.mapreduce_speculation import History, SpeculativePolicy
 from simsched.workload.mapreduce_job import MAP, REDUCE
 
 
 @register("late")
 @dataclass(frozen=True, kw_only=True)
-class Late(SpeculativePolicy):
+class Late(SpeculativePolicy[History]):
     """Longest approximate time to end.
 
     Parameters
@@ -54,7 +53,7 @@ class Late(SpeculativePolicy):
     slow_node_percent: float = param(25.0, low=0.0, high=100.0)
     slow_task_percent: float = param(25.0, low=0.0, high=100.0)
 
-    def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
+    def back_up(self, view: HookView, state: History, node: int, kind: int) -> Attempt | None:
         """Return the slow task with the longest remaining time, if backups are allowed here."""
         backups = sum(a.is_backup for a in state.attempts.values())
         slots = len({w for kind_ in (MAP, REDUCE) for ws in state.slots[kind_] for w in ws})
@@ -67,7 +66,7 @@ class Late(SpeculativePolicy):
             None,
         )
 
-    def slow_tasks(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+    def slow_tasks(self, view: HookView, state: History, kind: int) -> list[Attempt]:
         """Return the tasks of a kind below the threshold, longest remaining time first."""
         running = self.judged(view, state, kind)
         rates = [self.rate(view, state, a) for a in running]
@@ -75,7 +74,7 @@ class Late(SpeculativePolicy):
         slow = [a for a, rate in zip(running, rates, strict=True) if rate < limit]
         return sorted(slow, key=lambda a: (-self.remaining_s(view, state, a), a.worker))
 
-    def _is_slow(self, view: View, state: Tracker, node: int) -> bool:
+    def _is_slow(self, view: PlanView, state: History, node: int) -> bool:
         """Return whether a node has made less progress than the threshold."""
         if "slow" not in state.memo:
             progress = [float(done) for done in state.done]

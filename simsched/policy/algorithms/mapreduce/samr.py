@@ -9,13 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.contract.base import (
-    View,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.mapreduce import Attempt, Tracker
+from simsched.policy import HookView, PlanView, param, register, seconds_to_ps
+from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import (
     longest_first,
     most_stragglers,
@@ -29,7 +24,7 @@ from simsched.workload.mapreduce_job import MAP, REDUCE
 
 @register("samr")
 @dataclass(frozen=True, kw_only=True)
-class Samr(SpeculativePolicy):
+class Samr(SpeculativePolicy[History]):
     """Self-adaptive MapReduce: history-based progress, map-slow and reduce-slow nodes.
 
     Parameters
@@ -42,9 +37,6 @@ class Samr(SpeculativePolicy):
         SN_Cap: at most this part of the nodes is map slow, and as many reduce slow.
     straggler_cap : float
         Strag_Cap: at most this part of the running tasks are stragglers.
-    split_slow_nodes : bool
-        Whether slow nodes for map and for reduce tasks are told apart; otherwise nodes that are
-        slow for either get no backups.
     history : str
         File with the weights that the nodes have kept from earlier jobs of the same applications,
         as a run from Python leaves it (see the notes); none by default. A relative path counts
@@ -53,33 +45,14 @@ class Samr(SpeculativePolicy):
     Notes
     -----
     Every node keeps its weights by application and updates them when it has ended a task (equation
-    7.8); later iterations of a run find what earlier ones have learnt. Nodes without weights begin
-    with those of Hadoop. The source stores weights when a job has ended; so does, for a run,
-    :func:`simsched.policy.parts.mapreduce_history.write_history` (docs/python-api.md has the
-    program)::
+    7.8); ``samr[history=sort.yaml]`` begins with those that an earlier run from Python has left by
+    :func:`simsched.policy.parts.mapreduce_history.write_history`.
 
-        write_history("sort.yaml", run.state)
-
-    ``samr[history=sort.yaml]`` then begins with them, in a later run from Python, on the command
-    line or in an experiment. The file is read when the policy is made.
-
-    Stragglers are tasks that are both slow (equation 7.11, against the average rate of the running
-    tasks of their kind in their job, see `average_over`) and among the ``straggler_cap * running
+    Stragglers are tasks that are both slow (equation 7.11) and among the ``straggler_cap * running
     tasks`` (rounded up) slow tasks with the longest remaining time (Algorithm 11). A free map slot
-    of a node that is not map slow gets the straggling map task with the longest remaining time,
-    likewise reduce slots (Algorithm 12). Backups are at most as many as stragglers, one for each
-    task. Tasks of different jobs have rates that cannot be compared: nodes are map slow or reduce
-    slow in a job, too, and get no backups of its tasks. Both caps on stragglers are for all jobs.
-
-    As ``average_over=running``, the default, takes the average over the tasks that run, the last
-    task of its kind in a job equals it, is no straggler and gets no backup, however slow its node
-    is; tasks that are slow together hide each other likewise. ``average_over=all`` also counts the
-    rates of the tasks that have ended, and finds these.
-
-    Phases are sampled and stragglers are determined every 100 ms in the source; here stragglers are
-    determined when a node asks, at its heartbeat, which shows the same as at most 100 ms before.
-    The rates of tasks that have just begun mean nothing: tasks count from `least_running_s` on, one
-    heartbeat here; the source has no such time.
+    of a node that is not map slow in a job gets the straggling map task with the longest remaining
+    time, likewise reduce slots (Algorithm 12). ``average_over=all`` also finds the last straggler
+    of a job. Readings: docs/sources/mapreduce.md.
 
     References
     ----------
@@ -94,7 +67,6 @@ class Samr(SpeculativePolicy):
     node_cap: float = param(0.2, low=0.0, high=1.0)
     slow_node_share: float = param(0.3, low=0.0, high=1.0)
     straggler_cap: float = param(0.2, low=0.0, high=1.0)
-    split_slow_nodes: bool = param(True)
     history: str = param("")
 
     def __post_init__(self) -> None:
@@ -118,7 +90,7 @@ class Samr(SpeculativePolicy):
         """Return the content of the file."""
         return {"history": self.recorded.document.data} if self.recorded is not None else {}
 
-    def start(self, view: View) -> History:
+    def start(self, view: PlanView) -> History:
         """Return the tracker with the weights of earlier jobs."""
         state = super().start(view)
         if self.recorded is not None:
@@ -126,13 +98,13 @@ class Samr(SpeculativePolicy):
             state.weights.update(self.recorded.weights(known, state.n_nodes))
         return state
 
-    def reported(self, view: View, state: Tracker, kind: int) -> list[Attempt]:
+    def reported(self, view: HookView, state: History, kind: int) -> list[Attempt]:
         """Return the attempts at tasks of a kind that have run for long enough, by worker."""
         running = super().reported(view, state, kind)
         least_ps = seconds_to_ps(self.least_running_s)
         return [a for a in running if running_ps(view, a) >= least_ps]
 
-    def stragglers(self, view: View, state: Tracker) -> list[Attempt]:
+    def stragglers(self, view: HookView, state: History) -> list[Attempt]:
         """Return the stragglers of both kinds, longest remaining time first."""
         running: list[Attempt] = []
         slow: list[bool] = []
@@ -149,7 +121,7 @@ class Samr(SpeculativePolicy):
         most = most_stragglers(running_tasks(state), self.straggler_cap)
         return [running[i] for i in longest_first(remaining, np.array(slow, bool), most)]
 
-    def back_up(self, view: View, state: Tracker, node: int, kind: int) -> Attempt | None:
+    def back_up(self, view: HookView, state: History, node: int, kind: int) -> Attempt | None:
         """Return the straggler of a kind that ends last, of the jobs for which the node is fast."""
         backups = sum(a.is_backup for a in state.attempts.values())
         if backups >= most_stragglers(running_tasks(state), self.straggler_cap):
@@ -168,13 +140,12 @@ class Samr(SpeculativePolicy):
             None,
         )
 
-    def _is_barred(self, view: View, state: Tracker, node: int, attempt: Attempt) -> bool:
+    def _is_barred(self, view: HookView, state: History, node: int, attempt: Attempt) -> bool:
         """Return whether a node is too slow for a backup of an attempt."""
         job, kind = int(state.tasks.job[attempt.task]), int(state.tasks.kind[attempt.task])
-        kinds = (kind,) if self.split_slow_nodes else (MAP, REDUCE)
-        return any(self.is_slow(view, state, node, k, job) for k in kinds)
+        return self.is_slow(view, state, node, kind, job)
 
-    def is_slow(self, view: View, state: Tracker, node: int, kind: int, job: int) -> bool:
+    def is_slow(self, view: HookView, state: History, node: int, kind: int, job: int) -> bool:
         """Return whether a node is map slow or reduce slow in a job (equation 7.12)."""
         if (kind, job) not in state.memo:
             rates = np.full(state.n_nodes, np.nan)
@@ -188,6 +159,6 @@ class Samr(SpeculativePolicy):
         return bool(state.memo[kind, job][node])
 
 
-def running_tasks(state: Tracker) -> int:
+def running_tasks(state: History) -> int:
     """Return the number of tasks that run, those with a backup once."""
     return len({attempt.task for attempt in state.attempts.values()})

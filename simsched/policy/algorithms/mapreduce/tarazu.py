@@ -3,47 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
+from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.algorithms.mapreduce.hadoop import HadoopDefault
-from simsched.policy.contract.base import View, param
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.mapreduce import Attempt, Tracker
 from simsched.policy.parts.mapreduce_formulas import map_ratio, reduce_bins, shuffle_lag
+from simsched.policy.parts.mapreduce_sizes import node_speeds, scaled, smallest_reduces
 from simsched.policy.parts.mapreduce_speculation import History
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 
 
 @dataclass(eq=False)
 class Balance(History):
-    """A tracker that watches the shuffle.
+    """A tracker that watches the shuffle."""
 
-    Parameters
-    ----------
-    lag, computed : int
-        Map tasks computed but not delivered, and computed, at the end of the last period.
-    grown, steady : int
-        Periods in a row in which the lag has grown, and has not.
-    stealing : bool
-        Whether nodes may take map tasks whose data others have.
-    map_s : dict of int to list of float
-        Times of ended map tasks by node.
-    local_run : dict of int to int
-        Local map tasks that each node has started since its last remote one.
-    """
-
+    #: map tasks computed but not delivered, and computed, at the end of the last period
     lag: int = 0
     computed: int = 0
-    grown: int = 0
+    grown: int = 0  # periods in a row in which the lag has grown, and has not
     steady: int = 0
-    stealing: bool = True
-    map_s: dict[int, list[float]] = field(default_factory=dict)
+    stealing: bool = True  # whether nodes may take map tasks whose data others have
+    map_s: dict[int, list[float]] = field(default_factory=dict)  # times of ended map tasks by node
+    #: local map tasks that each node has started since its last remote one
     local_run: dict[int, int] = field(default_factory=dict)
 
     def start_iteration(self) -> None:
@@ -55,7 +42,7 @@ class Balance(History):
 
 @register("tarazu")
 @dataclass(frozen=True, kw_only=True)
-class Tarazu(HadoopDefault):
+class Tarazu(HadoopDefault[Balance]):
     """Communication-aware balancing of map tasks (CALB, CAS) and predictive balancing of reduces.
 
     Parameters
@@ -76,26 +63,11 @@ class Tarazu(HadoopDefault):
 
     Notes
     -----
-    CALB: a map task counts as computed when it has ended and as delivered when the reduce tasks of
-    its job that have begun have copied its output, their mean being taken; nothing is delivered
-    before the first one begins. The lag is the difference, of all jobs together. While it grows,
-    nodes run local map tasks only, backups included. They take others again when it has not grown
-    for as long, and at once when everything is delivered, which is a shuffle below any threshold,
-    or when no map task runs and the lag cannot change. The source has no periods or thresholds.
-
-    CAS: the source gives no quota. With the ratio r of the mean times of map tasks (equation 7.7)
-    of the slowest node and the asking one, a node that is faster takes a remote task after every
-    ``(r + 1) / (r - 1)`` local ones (rounded up): two nodes that begin with equally many local
-    tasks then end their totals, in the ratio r, at the same time. Remote tasks come from the node
-    whose map tasks take longest among those with data of waiting tasks.
-
-    PLB: reduce task i belongs to the node of the i-th reduce slot, nodes taking turns; of all bins,
-    it gets a part in proportion to the node's speed, which is known before the run
-    (reduceSkewFactor): how soon its cores and its share of the disk would be through with the mean
-    reduce task of the job, as far as `information` lets durations be known. Other reduce tasks of
-    the job get the rest. The number of reduce tasks stays. A task that has been executed without
-    success goes to any node, and so do those of a node whose reduce slots have all failed, once the
-    node that asks has none of its own. Backups are those of Hadoop.
+    The lag of the shuffle is the number of map tasks computed but not delivered: while it grows,
+    nodes run local map tasks only, backups included. With `cas` a node that is faster than the
+    slowest one by the ratio r (equation 7.7) takes a remote task after every ``(r + 1) / (r - 1)``
+    local ones. With `plb` reduce tasks belong to nodes in turn, with bins in proportion to their
+    speeds (reduceSkewFactor). Backups are those of Hadoop. Readings: docs/sources/mapreduce.md.
 
     References
     ----------
@@ -103,6 +75,8 @@ class Tarazu(HadoopDefault):
     M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
     7.2.5.
     """
+
+    tracker = Balance
 
     calb: bool = param(True)
     cas: bool = param(True)
@@ -113,7 +87,7 @@ class Tarazu(HadoopDefault):
     # -------------------------------------------------------------------------------------------
     # reduce tasks by speed
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program whose reduce tasks have the sizes that PLB gives them."""
         workload = super().prepare(view)
         tasks = JobTasks(workload.graph)
@@ -130,12 +104,13 @@ class Tarazu(HadoopDefault):
                 factor[mine] = np.array(bins) / self.bin_multiplier
         return replace(workload, graph=scaled(tasks, factor))
 
-    def start(self, view: View) -> Balance:
-        """Return the tracker that watches the shuffle."""
-        tracker = super().start(view)
-        return Balance(**{name: getattr(tracker, name) for name in tracker.__dataclass_fields__})
+    @staticmethod
+    def least(workload: Workload) -> Iterator[Workload]:
+        """Yield programs whose reduce tasks have any parts of their job's data."""
+        for tracked in HadoopDefault.least(workload):
+            yield replace(tracked, graph=smallest_reduces(tracked.graph))
 
-    def pick(self, view: View, state: Tracker, node: int, kind: int) -> int | None:
+    def pick(self, view: HookView, state: Balance, node: int, kind: int) -> int | None:
         """Return a waiting task; reduce tasks go to the node whose speed has sized them."""
         if kind == REDUCE and self.plb:
             if "nodes" not in state.memo:
@@ -151,12 +126,11 @@ class Tarazu(HadoopDefault):
     # map tasks and shuffle
 
     def pick_of_job(
-        self, state: Tracker, node: int, kind: int, job: int, waiting: Collection[int]
+        self, state: Balance, node: int, kind: int, job: int, waiting: Collection[int]
     ) -> int | None:
         """Return a local map task, or a remote one when the balance allows and wants it."""
         if kind != MAP:
             return next(iter(waiting))
-        assert isinstance(state, Balance)
         local = next((t for t in waiting if state.is_local(t, node)), None)
         remote = [t for t in waiting if not state.is_local(t, node)]
         is_turn = self.cas and local is not None and self._is_turn(state, node)
@@ -167,9 +141,8 @@ class Tarazu(HadoopDefault):
             state.local_run[node] = state.local_run.get(node, 0) + 1
         return local
 
-    def may_run(self, state: Tracker, task: int, node: int) -> bool:
+    def may_run(self, state: Balance, task: int, node: int) -> bool:
         """Return whether a node may get a backup: without stealing, of local map tasks only."""
-        assert isinstance(state, Balance)
         is_map = state.tasks.kind[task] == MAP
         return not is_map or self._may_steal(state) or state.is_local(task, node)
 
@@ -198,17 +171,15 @@ class Tarazu(HadoopDefault):
 
         return max(remote, key=lambda task: (slowness(task), -task))
 
-    def learn(self, view: View, state: Tracker, attempt: Attempt) -> None:
+    def learn(self, view: HookView, state: Balance, attempt: Attempt) -> None:
         """Note how long a map task has taken on its node."""
         super().learn(view, state, attempt)
-        assert isinstance(state, Balance)
         if state.tasks.kind[attempt.task] == MAP:
             state.map_s.setdefault(attempt.node, []).append(state.ended[attempt.task])
 
-    def report(self, view: View, state: Tracker, *, in_full: bool) -> None:
+    def report(self, view: HookView, state: Balance, *, in_full: bool) -> None:
         """Look at the shuffle as well."""
         super().report(view, state, in_full=in_full)
-        assert isinstance(state, Balance)
         if not in_full:
             return
         computed, delivered = outputs(state)
@@ -254,57 +225,12 @@ def outputs(state: Tracker) -> tuple[list[int], list[int]]:
     return computed, delivered
 
 
-def node_speeds(view: View, graph: TaskGraph, reduces: NDArray[np.int64]) -> list[float]:
-    """Return how fast each node is at the mean reduce task of a job, relative to the slowest node.
-
-    Parameters
-    ----------
-    view : View
-        The cluster, and what is known of durations.
-    graph : TaskGraph
-        The program.
-    reduces : ndarray of int64
-        Reduce tasks of the job.
-
-    Notes
-    -----
-    A node works on as many tasks as it has slots: they compute as fast as its cores with all slots
-    busy, and move what they write, and read of that, at the node's share of its disk's bandwidth,
-    one after the other. What they copy comes from the disks of others.
-    """
-    machine, domains = view.machine, np.unique(view.worker_domain).tolist()
-    storage = [machine.own_node(d) for d in domains]
-    ops = math.fsum(view.estimated_ops(graph)[0, reduces]) / len(reduces)
-    moved = sum(_own_bytes(graph, task) for task in reduces.tolist())
-    times = []
-    for domain, disk in zip(domains, storage, strict=True):
-        slots = view.worker_thread[view.worker_domain == domain]
-        cores, busy = np.unique(machine.thread_core[slots], return_counts=True)
-        groups = [machine.core_groups[group] for group in machine.core_group[cores].tolist()]
-        ops_per_s = math.fsum(
-            group.ops_per_s * group.smt_throughput[n - 1]
-            for group, n in zip(groups, busy.tolist(), strict=True)
-        )
-        bytes_per_s = machine.nodes[disk].bandwidth_bytes_per_s / storage.count(disk)
-        times.append(ops / ops_per_s + moved / len(reduces) / bytes_per_s)
-    return [max(times) / time if time > 0.0 else 1.0 for time in times]
-
-
-def _own_bytes(graph: TaskGraph, task: int) -> int:
-    """Return what a task moves of blocks that it writes itself, which are where it is executed."""
-    own = slice(graph.access_ptr[task], graph.access_ptr[task + 1])
-    block, written = graph.access_block[own], graph.written_bytes[own]
-    mine = np.isin(block, block[written > 0])
-    return int((graph.read_bytes[own] + written)[mine].sum())
-
-
-def has_left(view: View, state: Tracker, node: int) -> bool:
+def has_left(view: HookView, state: Tracker, node: int) -> bool:
     """Return whether all reduce slots of a node have failed: it asks for nothing any more."""
-    assert view.state is not None
-    return all(map(view.state.has_failed, state.slots[REDUCE][node]))
+    return all(map(view.live.has_failed, state.slots[REDUCE][node]))
 
 
-def reduce_nodes(view: View, tasks: JobTasks) -> dict[int, int]:
+def reduce_nodes(view: PlanView, tasks: JobTasks) -> dict[int, int]:
     """Return the node of each reduce task: in each job, nodes take turns."""
     n_nodes = len(np.unique(view.worker_domain))
     nodes: dict[int, int] = {}
@@ -312,23 +238,3 @@ def reduce_nodes(view: View, tasks: JobTasks) -> dict[int, int]:
         mine = np.flatnonzero((tasks.job == job) & (tasks.kind == REDUCE)).tolist()
         nodes |= {task: place % n_nodes for place, task in enumerate(mine)}
     return nodes
-
-
-def scaled(tasks: JobTasks, factor: NDArray[np.float64]) -> TaskGraph:
-    """Return the graph with the data and operations of each task multiplied by a factor."""
-    graph = tasks.graph
-    of_access = np.repeat(factor, np.diff(graph.access_ptr))
-    size = graph.block_bytes.copy()
-    for task in np.flatnonzero(factor != 1.0).tolist():
-        own = slice(int(graph.access_ptr[task]), int(graph.access_ptr[task + 1]))
-        written = graph.access_block[own][graph.written_bytes[own] > 0]
-        for block in np.unique(written).tolist():
-            size[block] = max(1, round(float(size[block]) * float(factor[task])))
-    return replace(
-        graph,
-        ops=graph.ops * factor,
-        join_ops=graph.join_ops * factor,
-        read_bytes=np.round(graph.read_bytes * of_access).astype(np.int64),
-        written_bytes=np.round(graph.written_bytes * of_access).astype(np.int64),
-        block_bytes=size,
-    )

@@ -8,19 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
     Counters,
+    PlacedPolicy,
     Plan,
+    PlanView,
     PoolGroup,
+    Uniform,
     Update,
-    View,
     param,
+    preset,
+    register,
 )
-from simsched.policy.contract.registry import preset, register
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.cab_boundary import boundary_level, root_degree, same_places
 from simsched.policy.parts.footprint import (
     INNER,
@@ -31,7 +34,6 @@ from simsched.policy.parts.footprint import (
     input_bytes,
     shared_cache_bytes,
 )
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.spawn_cost import slower_spawns
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -42,19 +44,14 @@ EQUATION = -1  #: the boundary level follows from Eq. 3.4
 
 @dataclass(eq=False)
 class CabState:
-    """What CAB remembers during a run.
+    """What CAB remembers during a run."""
 
-    Parameters
-    ----------
-    tiers : Tiers, optional
-        Cut of the graph that runs; None while it runs under random stealing.
-    """
-
+    #: cut of the graph that runs; None while it runs under random stealing
     tiers: Tiers | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
-class BiTierStealing(PlacedPolicy):
+class BiTierStealing(PlacedPolicy[CabState]):
     """Stealing between sockets above a boundary of the spawn tree, inside sockets below it.
 
     Parameters
@@ -79,15 +76,15 @@ class BiTierStealing(PlacedPolicy):
     subtree_affinity: str = param("home_socket", choices=("none", "home_socket"))
     spawn_s: float = param(0.0, low=0.0, high=1e6)
 
-    def start(self, view: View) -> CabState:
+    def start(self, view: PlanView) -> CabState:
         """Return an empty record."""
         return CabState()
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program with what a spawn costs more."""
         return slower_spawns(view, self.spawn_s)
 
-    def plan(self, view: View, state: CabState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: CabState, graph: TaskGraph) -> Plan:
         """Return the bi-tier plan for a graph that is cut before it runs."""
         state.tiers = self.tiers(view, graph)
         return self.bi_tier(graph, state.tiers)
@@ -139,10 +136,16 @@ class BiTierStealing(PlacedPolicy):
             AcquireStep("upper", "own", "oldest", when),
             AcquireStep("subtree", "own", "oldest", when),
             AcquireStep("upper", "other_domains", "oldest", when),
-            AcquireStep("subtree", "other_domains", "oldest", when, least=2 if has_home else 1),
+            AcquireStep(
+                "subtree",
+                "other_domains",
+                "oldest",
+                when,
+                choice=Uniform(least=2 if has_home else 1),
+            ),
         )
 
-    def on_iteration(self, view: View, state: CabState, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: CabState, counters: Counters) -> Update | None:
         """Return the plan that sends subtrees home, if they have a home."""
         graph, init = view.workload.graph, view.workload.init
         if self.subtree_affinity == "none" or state.tiers is None:
@@ -156,7 +159,7 @@ class BiTierStealing(PlacedPolicy):
         return Update(plan=self.bi_tier(graph, state.tiers, last_socket))
 
     def tiers(
-        self, view: View, graph: TaskGraph, footprint: NDArray[Any] | None = None
+        self, view: PlanView, graph: TaskGraph, footprint: NDArray[Any] | None = None
     ) -> Tiers | None:
         """Return the cut of a graph, None where random stealing is left to run it.
 

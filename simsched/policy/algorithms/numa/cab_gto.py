@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
+from simsched.policy import Counters, Plan, PlanView, Update, param, preset, register, seconds_to_ps
 from simsched.policy.algorithms.numa.cab import BiTierStealing, CabState
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import Counters, Plan, Update, View, param, seconds_to_ps
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.footprint import (
     UPPER,
     Tiers,
@@ -33,22 +32,7 @@ def cut_to_caches(
     *,
     every_socket: bool,
 ) -> Tiers | None:
-    """Return the cut into subtrees that fit a shared cache, None if that is the whole tree.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        A spawn tree.
-    footprint : ndarray, shape (n_tasks,)
-        Footprint of each task in bytes.
-    n_sockets : int
-        Sockets.
-    cache_bytes : int
-        Shared cache of a socket; 0 when there is none to fit.
-    every_socket : bool
-        Whether large subtrees are divided until there are as many as sockets: in each round those
-        with more than half the footprint of the largest.
-    """
+    """Return the cut into subtrees that fit a shared cache, None if that is the whole tree."""
     if cache_bytes == 0:
         return None
     tiers = cut_by_footprint(graph, footprint, cache_bytes)
@@ -141,14 +125,14 @@ class CabGtoProfile(BiTierStealing):
     spawn_s: float = param(1e-7, low=0.0, high=1e6)
     profile_s: float = param(2e-7, low=0.0, high=1e6)
 
-    def plan(self, view: View, state: CabState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: CabState, graph: TaskGraph) -> Plan:
         """Return random stealing, parent first and with counts per task in iteration 1."""
         if graph is view.workload.init:
             return stealing_plan()
         plan = stealing_plan("parent_first", local_take="oldest")
         return replace(plan, counter_group=np.arange(graph.n_tasks, dtype=np.int32))
 
-    def on_iteration(self, view: View, state: CabState, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: CabState, counters: Counters) -> Update | None:
         """Return the bi-tier plan after profiling, then where subtrees belong."""
         if counters.iteration != 1:
             return super().on_iteration(view, state, counters)
@@ -157,7 +141,7 @@ class CabGtoProfile(BiTierStealing):
         overhead_s = self.profile_s * graph.n_tasks / view.n_workers
         return Update(plan=self.bi_tier(graph, state.tiers), overhead_ps=seconds_to_ps(overhead_s))
 
-    def _profiled(self, view: View, graph: TaskGraph, counters: Counters) -> Tiers | None:
+    def _profiled(self, view: PlanView, graph: TaskGraph, counters: Counters) -> Tiers | None:
         """Return the cut that follows from what iteration 1 has measured."""
         if not view.machine.caches:
             return None

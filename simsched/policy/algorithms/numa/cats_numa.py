@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from simsched.policy import Plan, PlanView, param, preset, register
 from simsched.policy.algorithms.numa.cab import CabState
 from simsched.policy.algorithms.numa.cab_gto import CabGtoProfile
 from simsched.policy.algorithms.numa.laws import profiling_plan
-from simsched.policy.contract.base import Plan, View, param
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.allocation import allocate
 from simsched.policy.parts.footprint import estimated_footprint
 from simsched.workload.graph import TaskGraph
@@ -33,7 +32,7 @@ class CatsNumaInit(CabGtoProfile):
 
     subtree_affinity: str = param("none", choices=("none", "home_socket"))
 
-    def plan(self, view: View, state: CabState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: CabState, graph: TaskGraph) -> Plan:
         """Return the plan that keeps tasks at their data; bi-tier for a single iteration."""
         if graph is not view.workload.init and view.workload.iterations == 1:
             size = estimated_footprint(graph, self.data_bytes(graph))

@@ -7,21 +7,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     TAKES,
     AcquireStep,
     Counters,
+    PlacedPolicy,
     Plan,
+    PlanView,
     PoolGroup,
     Update,
-    View,
     param,
+    preset,
+    register,
     seconds_to_ps,
 )
-from simsched.policy.contract.registry import preset, register
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.allocation import allocate
 from simsched.policy.parts.footprint import (
     estimated_footprint,
@@ -31,7 +33,6 @@ from simsched.policy.parts.footprint import (
     task_bytes,
 )
 from simsched.policy.parts.packing import Tuner, initial_roots, inside
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.spawn_cost import slower_spawns
 from simsched.policy.parts.subgraphs import subtree_sums
 from simsched.workload.graph import TaskGraph, Workload
@@ -53,26 +54,17 @@ LINE_BYTES = 64  #: of a cache line
 
 @dataclass(eq=False)
 class LawsState:
-    """What LAWS remembers during a run.
+    """What LAWS remembers during a run."""
 
-    Parameters
-    ----------
-    sockets : ndarray of int32
-        NUMA domains that have workers, in the order of the parts of the data.
-    part : ndarray of int32, shape (n_tasks,)
-        Part of the data that each task of an iteration works on.
-    tuner : Tuner, optional
-        Search for the best packing; from the end of the profiling iteration.
-    """
-
-    sockets: Int32Array
-    part: Int32Array
+    sockets: Int32Array  # NUMA domains that have workers, in the order of the parts of the data
+    part: Int32Array  # shape (n_tasks,): part of the data that each task of an iteration works on
+    #: search for the best packing; from the end of the profiling iteration
     tuner: Tuner | None = None
 
 
 @register("laws")
 @dataclass(frozen=True, kw_only=True)
-class Laws(PlacedPolicy):
+class Laws(PlacedPolicy[LawsState]):
     """Locality-aware work stealing (LAWS).
 
     Parameters
@@ -106,16 +98,16 @@ class Laws(PlacedPolicy):
     spawn_s: float = param(1e-7, low=0.0, high=1e6)
     cpu_bound_misses_per_operation: float = param(1e-3, low=0.0)
 
-    def start(self, view: View) -> LawsState:
+    def start(self, view: PlanView) -> LawsState:
         """Return the allocation of tasks to sockets."""
         sockets = np.unique(view.worker_domain).astype(np.int32)
         return LawsState(sockets, allocate(view.workload.graph, len(sockets)))
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program with what a spawn costs more."""
         return slower_spawns(view, self.spawn_s)
 
-    def plan(self, view: View, state: LawsState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: LawsState, graph: TaskGraph) -> Plan:
         """Return the plan that keeps tasks on the sockets of their data, for `graph`."""
         if graph is not view.workload.init and view.workload.iterations == 1:
             size = estimated_footprint(graph, input_bytes(graph))
@@ -125,7 +117,7 @@ class Laws(PlacedPolicy):
         plan = profiling_plan(state.part, state.sockets)
         return replace(plan, counter_group=np.arange(graph.n_tasks, dtype=np.int32))
 
-    def on_iteration(self, view: View, state: LawsState, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: LawsState, counters: Counters) -> Update | None:
         """Return the first packing after the profiling iteration, then what tuning tries next."""
         if counters.iteration == 0:
             return None
@@ -143,7 +135,7 @@ class Laws(PlacedPolicy):
             return None
         return Update(plan=self._stealing(graph, state, state.tuner.roots))
 
-    def _profiled(self, view: View, state: LawsState, counters: Counters) -> Plan:
+    def _profiled(self, view: PlanView, state: LawsState, counters: Counters) -> Plan:
         """Return the plan for iteration 2."""
         graph = view.workload.graph
         own = missing_bytes(counters, view.machine)
@@ -161,7 +153,7 @@ class Laws(PlacedPolicy):
         is_cpu_bound = misses[works] < self.cpu_bound_misses_per_operation * ops[works]
         return 2 * int(is_cpu_bound.sum()) > int(works.sum())
 
-    def _packed(self, view: View, state: LawsState, size: NDArray[np.generic]) -> Plan:
+    def _packed(self, view: PlanView, state: LawsState, size: NDArray[np.generic]) -> Plan:
         """Return the plan for the first packing."""
         graph = view.workload.graph
         if self.packing == "none" or graph.n_edges or not len(graph.child):
@@ -201,15 +193,7 @@ class Laws(PlacedPolicy):
 
 
 def profiling_plan(part: Int32Array, sockets: Int32Array) -> Plan:
-    """Return the plan in which sockets execute their own tasks only, spawned parent first.
-
-    Parameters
-    ----------
-    part : ndarray of int32, shape (n_tasks,)
-        Part of the data of each task; `STRADDLES` stays where it is spawned.
-    sockets : ndarray of int32
-        NUMA domain of each part.
-    """
+    """Return the plan in which sockets execute their own tasks only, spawned parent first."""
     return Plan(
         acquire=(AcquireStep("upper", "own", "oldest"),),
         pool_groups=POOL_GROUPS,

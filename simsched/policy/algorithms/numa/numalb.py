@@ -6,24 +6,26 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from simsched.files.errors import PolicyError
-from simsched.policy.contract.base import (
+from simsched.policy import (
     AcquireStep,
     Counters,
+    HookView,
+    PlacedPolicy,
     Plan,
+    PlanView,
     Pool,
     Update,
-    View,
     param,
+    register,
     seconds_to_ps,
 )
-from simsched.policy.contract.registry import register
 from simsched.policy.parts.communication import block_writer, messages, numa_factors
-from simsched.policy.parts.loop import flattened
-from simsched.policy.parts.placement import PlacedPolicy, host_nodes
+from simsched.policy.parts.loop import flattened, least_of_loop
+from simsched.policy.parts.placement import host_nodes
 from simsched.workload.graph import TaskGraph, Workload
 
 FloatArray = NDArray[np.float64]
@@ -33,27 +35,18 @@ Int64Array = NDArray[np.int64]
 
 @dataclass(eq=False)
 class NumalbState:
-    """What the runtime has measured, and where tasks are.
+    """What the runtime has measured, and where tasks are."""
 
-    Parameters
-    ----------
-    worker_of : ndarray of int32, shape (n_tasks,)
-        Present worker of each task.
-    ready_ps, duration_ps : ndarray of int64, shape (n_tasks,)
-        When each task last became ready, and how long it then took.
-    last_end_ps : ndarray of int64, shape (n_workers,)
-        When each worker last ended a task.
-    """
-
-    worker_of: Int32Array
+    worker_of: Int32Array  # shape (n_tasks,): present worker of each task
+    #: shape (n_tasks,): when each task last became ready, and how long it then took
     ready_ps: Int64Array
     duration_ps: Int64Array
-    last_end_ps: Int64Array
+    last_end_ps: Int64Array  # shape (n_workers,): when each worker last ended a task
 
 
 @register("numalb")
 @dataclass(frozen=True, kw_only=True)
-class Numalb(PlacedPolicy):
+class Numalb(PlacedPolicy[NumalbState]):
     """Periodic greedy balancing of tasks over cores by load and NUMA-weighted communication.
 
     Parameters
@@ -86,29 +79,31 @@ class Numalb(PlacedPolicy):
     migrate_data: bool = param(True)
     s_per_choice: float = param(1e-8, low=0.0, high=1e6)
 
-    def prepare(self, view: View) -> Workload:
+    least = staticmethod(least_of_loop)
+
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program as a loop over its leaves."""
         return flattened(view.workload)
 
-    def start(self, view: View) -> NumalbState:
+    def start(self, view: PlanView) -> NumalbState:
         """Return contiguous parts of the loop for the workers."""
         worker_of = contiguous_parts(view.workload.graph.n_tasks, view.n_workers)
         none = np.zeros(len(worker_of), np.int64)
         return NumalbState(worker_of, none, none.copy(), np.zeros(view.n_workers, np.int64))
 
-    def plan(self, view: View, state: NumalbState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: NumalbState, graph: TaskGraph) -> Plan:
         """Return the lists of the workers, contiguous parts for the initialisation."""
         if graph is view.workload.init:
             return _lists(contiguous_parts(graph.n_tasks, view.n_workers))
         return _lists(state.worker_of)
 
-    def on_ready(self, view: View, state: NumalbState, task: int, worker: int) -> Pool | None:
+    def on_ready(self, view: HookView, state: NumalbState, task: int, worker: int) -> Pool | None:
         """Note when the task became ready."""
         if task < len(state.ready_ps):
             state.ready_ps[task] = _now_ps(view)
         return None
 
-    def on_finish(self, view: View, state: NumalbState, task: int, worker: int) -> None:
+    def on_finish(self, view: HookView, state: NumalbState, task: int, worker: int) -> None:
         """Note how long the task took."""
         now = _now_ps(view)
         if task < len(state.duration_ps):
@@ -116,7 +111,7 @@ class Numalb(PlacedPolicy):
             state.duration_ps[task] = now - begin
         state.last_end_ps[worker] = now
 
-    def on_iteration(self, view: View, state: NumalbState, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: NumalbState, counters: Counters) -> Update | None:
         """Return the new lists at every balancing step."""
         if counters.iteration == 0 or counters.iteration % self.period_iterations:
             return None
@@ -140,7 +135,7 @@ class Numalb(PlacedPolicy):
         )
 
     def _moves(
-        self, view: View, state: NumalbState, counters: Counters, before: Int32Array
+        self, view: PlanView, state: NumalbState, counters: Counters, before: Int32Array
     ) -> tuple[Int32Array, Int32Array]:
         """Return the blocks of tasks that have changed sockets, and the nodes of these."""
         none = np.empty(0, np.int32)
@@ -170,29 +165,12 @@ def balance(
     duration_s: FloatArray,
     worker_of: Int32Array,
     worker_domain: Int32Array,
-    exchanged: csr_array,
+    exchanged: scipy.sparse.csr_array,
     factor: FloatArray,
     s_per_message: float,
 ) -> Int32Array:
     """Return the worker of each task after one balancing step.
 
-    Parameters
-    ----------
-    duration_s : ndarray of float64, shape (n_tasks,)
-        Measured time of each task in seconds.
-    worker_of : ndarray of int32, shape (n_tasks,)
-        Present worker of each task.
-    worker_domain : ndarray of int32, shape (n_workers,)
-        Socket of each worker.
-    exchanged : csr_array, shape (n_tasks, n_tasks)
-        Messages between each pair of tasks, symmetric.
-    factor : ndarray of float64, shape (n_domains, n_domains)
-        NUMA factors.
-    s_per_message : float
-        Seconds that a message stands for.
-
-    Notes
-    -----
     All workers of a socket have the same communication term, so that only the least loaded one of
     each socket is compared.
     """
@@ -219,8 +197,6 @@ def balance(
 def contiguous_parts(n_tasks: int, n_workers: int) -> Int32Array:
     """Return the worker of each task when all get parts of about the same number of tasks.
 
-    Examples
-    --------
     >>> contiguous_parts(5, 2)
     array([0, 0, 0, 1, 1], dtype=int32)
     """
@@ -232,8 +208,8 @@ def _lists(worker_of: Int32Array) -> Plan:
     return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=worker_of)
 
 
-def _now_ps(view: View) -> int:
+def _now_ps(view: HookView) -> int:
     """Return the simulated time."""
-    if view.state is None:
+    if view.live is None:
         raise PolicyError("numalb: there is no running engine to ask for the time")
-    return view.state.now_ps()
+    return view.live.now_ps()

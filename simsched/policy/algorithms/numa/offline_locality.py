@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import PolicyError
+from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import AcquireStep, Plan, View, param
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.loop import flattened
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.parts.loop import flattened, least_of_loop
 from simsched.policy.parts.sharing import (
     between_groups,
     fitting_groups,
@@ -30,20 +27,14 @@ Int64Array = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class ScheduledWorkload(Workload):
-    """A program whose tasks stand in the order of a schedule.
+    """A program whose tasks stand in the order of a schedule."""
 
-    Parameters
-    ----------
-    worker_of : ndarray of int32, shape (n_tasks,)
-        Worker of each task.
-    """
-
-    worker_of: Int32Array | None = None
+    worker_of: Int32Array | None = None  # shape (n_tasks,): worker of each task
 
 
 @register("offline_locality")
 @dataclass(frozen=True, kw_only=True)
-class OfflineLocality(PlacedPolicy):
+class OfflineLocality(PlacedPolicy[None]):
     """Recursive scheduling of task groups that share data, from the profile of an earlier run.
 
     Parameters
@@ -67,7 +58,9 @@ class OfflineLocality(PlacedPolicy):
 
     most_sharers: int = param(64, low=2)
 
-    def prepare(self, view: View) -> Workload:
+    least = staticmethod(least_of_loop)
+
+    def prepare(self, view: PlanView) -> Workload:
         """Return the loop with its tasks in the order of the schedule."""
         flat = flattened(view.workload)
         lists = _Scheduler(view, flat.graph, self.most_sharers).lists()
@@ -87,7 +80,7 @@ class OfflineLocality(PlacedPolicy):
             worker_of.astype(np.int32),
         )
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the lists of the workers; random stealing for the initialisation."""
         if graph is view.workload.init:
             return stealing_plan()
@@ -101,7 +94,7 @@ class OfflineLocality(PlacedPolicy):
 class _Scheduler:
     """Division of the tasks of one graph among the caches of one machine."""
 
-    def __init__(self, view: View, graph: TaskGraph, most_sharers: int) -> None:
+    def __init__(self, view: PlanView, graph: TaskGraph, most_sharers: int) -> None:
         self.graph = graph
         self.caches = view.machine.caches[::-1]
         self.core = view.machine.thread_core[view.worker_thread]
@@ -164,15 +157,7 @@ class _Scheduler:
 
 
 def reordered(graph: TaskGraph, order: Int64Array) -> TaskGraph:
-    """Return a graph without a spawn tree or edges with its tasks in another order.
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        Independent tasks.
-    order : ndarray of int64, shape (n_tasks,)
-        Old number of each task.
-    """
+    """Return a graph without a spawn tree or edges with its tasks in another order."""
     new = np.empty(graph.n_tasks, np.int64)
     new[order] = np.arange(graph.n_tasks)
     task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from simsched.policy.contract.base import PARENT_FIRST, AcquireStep, Plan, View, param
+from simsched.policy import (
+    PARENT_FIRST,
+    AcquireStep,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    param,
+    preset,
+    register,
+)
 from simsched.policy.contract.blocks import THREAD_GROUPS, system_pages
-from simsched.policy.contract.registry import preset, register
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.builder import ranks
 from simsched.workload.graph import TaskGraph
 
 
 @register("pinned_threads")
 @dataclass(frozen=True, kw_only=True)
-class PinnedThreads(PlacedPolicy):
+class PinnedThreads(PlacedPolicy[None]):
     """Fixed assignment of tasks to workers, as by a program that pins its threads.
 
     Parameters
@@ -48,7 +54,7 @@ class PinnedThreads(PlacedPolicy):
     faults_to_move: int = param(2, low=1)
     thread_group: str = param("sharing", choices=THREAD_GROUPS)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the assignment; a worker takes only its own tasks."""
         order = np.argsort(graph.task_class, kind="stable")
         counts = np.bincount(graph.task_class, minlength=len(graph.class_names))

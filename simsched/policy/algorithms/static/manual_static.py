@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from simsched.policy.contract.base import AcquireStep, Plan, View, param
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.loop import dependence_levels, flattened, static_chunks
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
+from simsched.policy.parts.loop import dependence_levels, flattened, least_of_loop, static_chunks
 from simsched.policy.parts.static_order import tied
 from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
 
 @register("manual_static")
 @dataclass(frozen=True, kw_only=True)
-class ManualStatic(PlacedPolicy):
+class ManualStatic(PlacedPolicy[None]):
     """Tasks assigned to threads by the programmer, as with MPI or POSIX threads.
 
     Parameters
@@ -43,25 +40,27 @@ class ManualStatic(PlacedPolicy):
 
     assignment: str = param("block", choices=("block", "cyclic"))
 
-    def prepare(self, view: View) -> Workload:
+    least = staticmethod(least_of_loop)
+
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program as lists of tasks, each waiting for the one before it in its list."""
         workload = flattened(view.workload)
         init = None if workload.init is None else self._listed(view, workload.init)
         return replace(workload, graph=self._listed(view, workload.graph), init=init)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the fixed assignment."""
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=self._owner(view, graph)
         )
 
-    def _owner(self, view: View, graph: TaskGraph) -> Int32Array:
+    def _owner(self, view: PlanView, graph: TaskGraph) -> Int32Array:
         """Return the worker of each task."""
         if self.assignment == "block":
             return static_chunks(graph.n_tasks, view.n_workers)
         return np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
 
-    def _listed(self, view: View, graph: TaskGraph) -> TaskGraph:
+    def _listed(self, view: PlanView, graph: TaskGraph) -> TaskGraph:
         """Return the graph with the tasks of every worker in a row."""
         owner = self._owner(view, graph)
         by_owner = np.lexsort((dependence_levels(graph), owner))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import AcquireStep, Plan, PoolGroup, View, param
-from simsched.policy.contract.registry import preset, register
-from simsched.policy.parts.loop import flattened, static_chunks
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy import (
+    AcquireStep,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    PoolGroup,
+    param,
+    preset,
+    register,
+)
+from simsched.policy.parts.loop import flattened, least_of_loop, static_chunks
 from simsched.policy.parts.static_order import tied
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -19,13 +25,6 @@ from simsched.workload.graph import TaskGraph, Workload
 def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
     """Return where the chunks of a dynamic schedule begin.
 
-    Parameters
-    ----------
-    n_items, chunk : int
-        Items of the loop, and of each chunk except perhaps the last.
-
-    Examples
-    --------
     >>> dynamic_chunks(7, 3).tolist()
     [0, 3, 6]
     """
@@ -35,20 +34,9 @@ def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
 def guided_chunks(n_items: int, n_workers: int, chunk: int) -> NDArray[np.int64]:
     """Return where the chunks of a guided schedule begin.
 
-    Parameters
-    ----------
-    n_items, n_workers : int
-        Items of the loop, and workers that share it.
-    chunk : int
-        Smallest chunk, except perhaps the last.
-
-    Notes
-    -----
     A chunk has ``max(ceil(r / n_workers), chunk)`` items, r being those that nobody has taken yet.
     So chunks do not depend on who takes them.
 
-    Examples
-    --------
     >>> guided_chunks(20, 4, 1).tolist()
     [0, 5, 9, 12, 14, 16, 17, 18, 19]
     """
@@ -61,7 +49,7 @@ def guided_chunks(n_items: int, n_workers: int, chunk: int) -> NDArray[np.int64]
 
 @register("openmp_static")
 @dataclass(frozen=True, kw_only=True)
-class OpenmpStatic(PlacedPolicy):
+class OpenmpStatic(PlacedPolicy[None]):
     """Parallel loop over the leaves of the program with a fixed assignment of leaves to workers.
 
     Parameters
@@ -87,11 +75,13 @@ class OpenmpStatic(PlacedPolicy):
 
     schedule: str = param("block", choices=("block", "cyclic"))
 
-    def prepare(self, view: View) -> Workload:
+    least = staticmethod(least_of_loop)
+
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program as loops."""
         return flattened(view.workload)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the fixed assignment."""
         if self.schedule == "block":
             owner = static_chunks(graph.n_tasks, view.n_workers)
@@ -111,7 +101,7 @@ def _begins(graph: TaskGraph) -> NDArray[np.bool_]:
 
 @register("openmp_dynamic")
 @dataclass(frozen=True, kw_only=True)
-class OpenmpDynamic(PlacedPolicy):
+class OpenmpDynamic(PlacedPolicy[None]):
     """Parallel loop over the leaves of the program whose workers take chunks as they become free.
 
     Parameters
@@ -142,13 +132,15 @@ class OpenmpDynamic(PlacedPolicy):
     schedule: str = param("dynamic", choices=("dynamic", "guided"))
     chunk: int = param(1, low=1)
 
-    def prepare(self, view: View) -> Workload:
+    least = staticmethod(least_of_loop)
+
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program as loops whose chunks are tied together."""
         workload = flattened(view.workload)
         init = None if workload.init is None else self._in_chunks(view, workload.init)
         return replace(workload, graph=self._in_chunks(view, workload.graph), init=init)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return one queue of chunks."""
         return Plan(
             acquire=(
@@ -159,7 +151,7 @@ class OpenmpDynamic(PlacedPolicy):
             group_of=_begins(graph).astype(np.int8),
         )
 
-    def _in_chunks(self, view: View, graph: TaskGraph) -> TaskGraph:
+    def _in_chunks(self, view: PlanView, graph: TaskGraph) -> TaskGraph:
         """Return a loop in which every item of a chunk waits for the one before."""
         if graph.n_edges > 0:
             return graph

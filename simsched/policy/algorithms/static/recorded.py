@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from simsched.files.errors import PolicyError
-from simsched.policy.contract.base import PARENT_FIRST, AcquireStep, Plan, View, param
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy import PARENT_FIRST, AcquireStep, PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.parts.static_order import tied
 from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
 
 @register("recorded")
 @dataclass(frozen=True, kw_only=True)
-class Recorded(PlacedPolicy):
+class Recorded(PlacedPolicy[None]):
     """Replays a recorded assignment of tasks to workers and the order on each worker.
 
     Parameters
@@ -46,7 +44,7 @@ class Recorded(PlacedPolicy):
     after: tuple[int, ...] = param(())
     overtake: bool = param(False)
 
-    def prepare(self, view: View) -> Workload:
+    def prepare(self, view: PlanView) -> Workload:
         """Return the program with its tasks tied into the recorded order."""
         workload = view.workload
         graph = workload.graph
@@ -60,7 +58,7 @@ class Recorded(PlacedPolicy):
             return workload
         return replace(workload, graph=_tied(graph, np.asarray(self.after, np.int64)))
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return one pool per worker, from which its tasks are taken as they become ready."""
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
@@ -68,7 +66,7 @@ class Recorded(PlacedPolicy):
             instance_of=self._workers(view, graph),
         )
 
-    def _workers(self, view: View, graph: TaskGraph) -> Int32Array:
+    def _workers(self, view: PlanView, graph: TaskGraph) -> Int32Array:
         """Return the worker of each task."""
         if not self.worker or graph is view.workload.init:
             return np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)

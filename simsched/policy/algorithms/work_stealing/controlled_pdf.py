@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
+    PlacedPolicy,
     Plan,
+    PlanView,
     PoolGroup,
-    View,
+    register,
 )
-from simsched.policy.contract.registry import register
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.footprint import (
     INNER,
     ROOT,
@@ -26,7 +26,6 @@ from simsched.policy.parts.footprint import (
     exact_footprint,
     shared_cache_bytes,
 )
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 PRIVATE, ABOVE, SHARED, INSIDE = 0, 1, 2, 3  #: pool groups
@@ -34,7 +33,7 @@ PRIVATE, ABOVE, SHARED, INSIDE = 0, 1, 2, 3  #: pool groups
 
 @register("controlled_pdf")
 @dataclass(frozen=True, kw_only=True)
-class ControlledPdf(PlacedPolicy):
+class ControlledPdf(PlacedPolicy[None]):
     """One supernode of the shared cache at a time, cut into supernodes of the private caches.
 
     Notes
@@ -59,7 +58,7 @@ class ControlledPdf(PlacedPolicy):
     *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.2.
     """
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the plan for the socket of the first worker."""
         active = view.worker_domain == view.worker_domain[0]
         tree = len(graph.child) > 0 and graph is not view.workload.init

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
+    PlacedPolicy,
     Plan,
+    PlanView,
     PoolGroup,
-    View,
     param,
+    register,
 )
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.subgraphs import levels
 from simsched.workload.graph import Int64Array, TaskGraph
 
@@ -29,8 +28,6 @@ SLAVE, LOCAL, GLOBAL = 0, 1, 2  #: pool groups
 def default_limit(n_groups: int) -> int:
     """Return a level limit that makes at least two blocks for each group of a binary tree.
 
-    Examples
-    --------
     >>> default_limit(4)
     3
     """
@@ -47,7 +44,7 @@ def task_levels(graph: TaskGraph, root_level: int) -> Int64Array:
 
 @register("hws")
 @dataclass(frozen=True, kw_only=True)
-class Hws(PlacedPolicy):
+class Hws(PlacedPolicy[None]):
     """Hierarchical work stealing (HWS): global tasks between leaders, local tasks inside groups.
 
     Parameters
@@ -72,7 +69,7 @@ class Hws(PlacedPolicy):
     limit: int = param(0, low=0)
     root_level: int = param(1, low=0, high=1)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return the plan with tasks dealt out by their level."""
         if graph is view.workload.init or len(graph.child) == 0:
             return stealing_plan()

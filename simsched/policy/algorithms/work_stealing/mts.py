@@ -7,19 +7,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.errors import PolicyError
-from simsched.policy.contract.base import (
+from simsched.policy import (
     PARENT_FIRST,
     AcquireStep,
-    EngineState,
+    HookView,
+    PlacedPolicy,
     Plan,
+    PlanView,
     PoolGroup,
     Transfer,
-    View,
     param,
+    preset,
+    register,
 )
-from simsched.policy.contract.registry import preset, register
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.contract.base import EngineState
 from simsched.workload.graph import TaskGraph
 
 SHEPHERD = 1  #: pool group of the sockets' queues
@@ -27,26 +28,18 @@ SHEPHERD = 1  #: pool group of the sockets' queues
 
 @dataclass(eq=False)
 class MtsState:
-    """Who steals and who waits.
+    """Who steals and who waits."""
 
-    Parameters
-    ----------
-    members : dict of int to list of int
-        Workers of each socket, ascending.
-    working : set of int
-        Workers that have begun a task and not been without one since.
-    stealing_until_ps : dict of int to int
-        When the last steal of each socket is over.
-    """
-
-    members: dict[int, list[int]]
+    members: dict[int, list[int]]  # workers of each socket, ascending
+    #: workers that have begun a task and not been without one since
     working: set[int] = field(default_factory=set)
+    #: when the last steal of each socket is over
     stealing_until_ps: dict[int, int] = field(default_factory=dict)
 
 
 @register("mts")
 @dataclass(frozen=True, kw_only=True)
-class Mts(PlacedPolicy):
+class Mts(PlacedPolicy[MtsState]):
     """Multi-threaded shepherds (MTS): workers of a socket share one last-in first-out queue.
 
     Parameters
@@ -90,12 +83,12 @@ class Mts(PlacedPolicy):
     thief: str = param("first_worker", choices=("first_worker", "head_worker"))
     batch: int = param(0, low=0, high=2**31 - 1)
 
-    def start(self, view: View) -> MtsState:
+    def start(self, view: PlanView) -> MtsState:
         """Return sockets of which none steals."""
         sockets = np.unique(view.worker_domain).tolist()
         return MtsState({d: np.flatnonzero(view.worker_domain == d).tolist() for d in sockets})
 
-    def plan(self, view: View, state: MtsState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: MtsState, graph: TaskGraph) -> Plan:
         """Return the plan in which workers look at the queue of their socket only."""
         return Plan(
             acquire=(AcquireStep("shepherd", "own", "newest"),),
@@ -104,7 +97,7 @@ class Mts(PlacedPolicy):
             group_of=np.full(graph.n_tasks, SHEPHERD, np.int8),
         )
 
-    def on_idle(self, view: View, state: MtsState, worker: int) -> Transfer | None:
+    def on_idle(self, view: HookView, state: MtsState, worker: int) -> Transfer | None:
         """Return the steal of a worker that is the first one to find its socket's queue empty."""
         state.working.discard(worker)
         if worker != self._thief(view, state, int(view.worker_domain[worker]), worker):
@@ -112,7 +105,7 @@ class Mts(PlacedPolicy):
         return self._steal(view, state, worker, self._spare(view, state), 1)
 
     def on_start(
-        self, view: View, state: MtsState, task: int, worker: int
+        self, view: HookView, state: MtsState, task: int, worker: int
     ) -> tuple[Transfer, ...] | None:
         """Note that a worker has work; return the steals of what it has left in the queue."""
         state.working.add(worker)
@@ -121,10 +114,10 @@ class Mts(PlacedPolicy):
         return self._noticed(view, state, self._spare(view, state))
 
     def on_ready(
-        self, view: View, state: MtsState, task: int, worker: int
+        self, view: HookView, state: MtsState, task: int, worker: int
     ) -> tuple[Transfer, ...] | None:
         """Return the steal of a new task that nobody of its socket is about to take."""
-        live = _live(view)
+        live = view.live
         if worker < 0:  # an iteration begins, or a task arrives: its pool is not known yet
             state.working = {other for other in state.working if not live.is_waiting(other)}
             return None
@@ -137,24 +130,24 @@ class Mts(PlacedPolicy):
         return self._noticed(view, state, spare)
 
     def on_landing(
-        self, view: View, state: MtsState, group: int, instance: int
+        self, view: HookView, state: MtsState, group: int, instance: int
     ) -> tuple[Transfer, ...] | None:
         """Note the end of a socket's steal; return those of sockets that still have no work."""
         del state.stealing_until_ps[instance]
         return self._noticed(view, state, self._spare(view, state))
 
-    def _thief(self, view: View, state: MtsState, socket: int, asking: int = -1) -> int | None:
+    def _thief(self, view: HookView, state: MtsState, socket: int, asking: int = -1) -> int | None:
         """Return who looks for work elsewhere for a socket, None while nobody does."""
-        live = _live(view)
+        live = view.live
         if state.stealing_until_ps.get(socket, -1) >= live.now_ps():
             return None
         members = state.members[socket]
         able = members[:1] if self.thief == "head_worker" else members
         return next((w for w in able if w == asking or live.is_waiting(w)), None)
 
-    def _spare(self, view: View, state: MtsState) -> dict[int, int]:
+    def _spare(self, view: HookView, state: MtsState) -> dict[int, int]:
         """Return for each socket the queued tasks that none of its workers is about to take."""
-        live = _live(view)
+        live = view.live
         return {
             socket: live.queue_length(SHEPHERD, socket)
             - sum(self._is_about_to_take(state, live, worker) for worker in members)
@@ -167,7 +160,7 @@ class Mts(PlacedPolicy):
         return is_free and not live.has_failed(worker)
 
     def _noticed(
-        self, view: View, state: MtsState, spare: dict[int, int]
+        self, view: HookView, state: MtsState, spare: dict[int, int]
     ) -> tuple[Transfer, ...] | None:
         """Return the steals of sockets whose thieves find something, in random order."""
         if max(spare.values()) <= 0:
@@ -180,7 +173,7 @@ class Mts(PlacedPolicy):
         return tuple(steal for steal in found if steal is not None)
 
     def _steal(
-        self, view: View, state: MtsState, thief: int, spare: dict[int, int], n_looking: int
+        self, view: HookView, state: MtsState, thief: int, spare: dict[int, int], n_looking: int
     ) -> Transfer | None:
         """Return the steal of a thief, None where it finds nothing; what it takes is not spare."""
         own, costs = int(view.worker_domain[thief]), view.machine.costs
@@ -194,11 +187,11 @@ class Mts(PlacedPolicy):
             spare[victim] -= count
             cost_ps = _at(costs.steal_ps, away) + (count - 1) * costs.push_ps
             delay_ps = max(1, probes_ps // n_looking + cost_ps)
-            state.stealing_until_ps[own] = _live(view).now_ps() + delay_ps
+            state.stealing_until_ps[own] = view.live.now_ps() + delay_ps
             return Transfer(SHEPHERD, victim, SHEPHERD, own, count, delay_ps, "oldest")
         return None
 
-    def _victims(self, view: View, state: MtsState, own: int) -> list[int]:
+    def _victims(self, view: PlanView, state: MtsState, own: int) -> list[int]:
         """Return other sockets in the order in which a thief looks at them."""
         others = [socket for socket in state.members if socket != own]
         order: NDArray[np.int64] = view.rng.permutation(len(others))
@@ -215,13 +208,6 @@ class Mts(PlacedPolicy):
 def _at(costs_ps: tuple[int, ...], distance: int) -> int:
     """Return the cost of a distance class; the last one holds beyond."""
     return costs_ps[min(distance, len(costs_ps) - 1)]
-
-
-def _live(view: View) -> EngineState:
-    """Return the running engine."""
-    if view.state is None:
-        raise PolicyError("mts: there is no running engine to ask")
-    return view.state
 
 
 preset("mts_random", Mts, "MTS that steals from sockets in random order.")

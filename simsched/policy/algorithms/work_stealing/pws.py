@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, Weighted, param, register
 from simsched.policy.algorithms.work_stealing.random_stealing import SPAWN_ORDERS
-from simsched.policy.contract.base import AcquireStep, Plan, View, param
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 
 @register("pws")
 @dataclass(frozen=True, kw_only=True)
-class Pws(PlacedPolicy):
+class Pws(PlacedPolicy[None]):
     """Probability work stealing (PWS): victims are drawn by the inverse of their distance.
 
     Parameters
@@ -38,12 +35,12 @@ class Pws(PlacedPolicy):
 
     spawn: str = param("child_first", choices=tuple(SPAWN_ORDERS))
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return one and the same plan for every graph."""
         domain = view.worker_domain
         weight = np.where(domain[:, None] == domain, 2, 1).astype(np.int32)
         np.fill_diagonal(weight, 0)
-        steal = AcquireStep("worker", "anywhere", "oldest", weight=weight)
+        steal = AcquireStep("worker", "anywhere", "oldest", choice=Weighted(weight))
         return Plan(
             acquire=(AcquireStep("worker", "own", "newest"), steal),
             spawn_order=SPAWN_ORDERS[self.spawn],

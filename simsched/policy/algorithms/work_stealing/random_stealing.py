@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     TAKES,
     AcquireStep,
+    PlacedPolicy,
     Plan,
+    PlanView,
     PoolGroup,
-    View,
     param,
+    preset,
+    register,
 )
-from simsched.policy.contract.registry import preset, register
+from simsched.policy.contract.base import S
 from simsched.policy.parts.core_groups import Int32Array, core_groups
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 SPAWN_ORDERS = {"child_first": CHILD_FIRST, "parent_first": PARENT_FIRST}
@@ -45,22 +46,9 @@ def stealing_plan(
     )
 
 
-def main_on_fastest(plan: Plan, view: View, graph: TaskGraph, group: Int32Array) -> Plan:
+def main_on_fastest(plan: Plan, view: PlanView, graph: TaskGraph, group: Int32Array) -> Plan:
     """Return a plan of random stealing whose main task starts on a core of the fastest group.
 
-    Parameters
-    ----------
-    plan : Plan
-        As :func:`stealing_plan` returns it.
-    view : View
-        Machine and workers.
-    graph : TaskGraph
-        The program.
-    group : ndarray of int32, shape (n_workers,)
-        Group of the core of each worker, 0 being the fastest.
-
-    Notes
-    -----
     The main task waits in a pool that the first worker on such a core looks into and nobody else.
     Its continuations are in the pools that everybody steals from. The plan stays as it is where all
     cores are equal or of different kinds, or not exactly one task without a parent spawns others.
@@ -82,7 +70,7 @@ def main_on_fastest(plan: Plan, view: View, graph: TaskGraph, group: Int32Array)
 
 @register("random_stealing")
 @dataclass(frozen=True, kw_only=True)
-class RandomStealing(PlacedPolicy):
+class RandomStealing(PlacedPolicy[S]):
     """Random work stealing (RWS) with a double-ended pool for each worker.
 
     Parameters
@@ -116,34 +104,21 @@ class RandomStealing(PlacedPolicy):
     roots: str = param("round_robin", choices=("round_robin", "first"))
     main: str = param("fastest", choices=("fastest", "anywhere"))
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: S, graph: TaskGraph) -> Plan:
         """Return one and the same plan for every graph, but for its main task."""
         plan = stealing_plan(self.spawn, self.local_take, self.steal_take, self.roots)
         if self.main == "anywhere":
             return plan
         return main_on_fastest(plan, view, graph, self.seats(view, state))
 
-    def seats(self, view: View, state: Any) -> Int32Array:
-        """Return the group of each worker's core by now, 0 being the fastest.
-
-        Parameters
-        ----------
-        view : View
-            What the policy knows.
-        state : object
-            The policy's own.
-
-        Returns
-        -------
-        ndarray of int32, shape (n_workers,)
-            Groups.
-        """
+    def seats(self, view: PlanView, state: S) -> Int32Array:
+        """Return the group of each worker's core by now, 0 being the fastest."""
         return core_groups(view).of_worker
 
 
 @register("single_thread")
 @dataclass(frozen=True, kw_only=True)
-class SingleThread(RandomStealing):
+class SingleThread(RandomStealing[None]):
     """A program on one thread: the first worker executes everything, the others nothing.
 
     Notes
@@ -156,7 +131,7 @@ class SingleThread(RandomStealing):
     H. Zhao et al., ACM TACO 15(4), article 55, 2018, figure 4c (Cilk with one thread).
     """
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return stealing with one active worker."""
         only_first = np.arange(view.n_workers) == 0
         return stealing_plan(self.spawn, self.local_take, self.steal_take, "first", only_first)

@@ -7,29 +7,31 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.policy import (
+    PARENT_FIRST,
+    AcquireStep,
+    Counters,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    Update,
+    register,
+)
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import PARENT_FIRST, AcquireStep, Counters, Plan, Update, View
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 
 @dataclass(eq=False)
 class Retained:
-    """The schedule that is kept.
+    """The schedule that is kept."""
 
-    Parameters
-    ----------
-    worker : ndarray of int32, shape (n_tasks,), optional
-        Who executes each task; None until an iteration has been recorded.
-    """
-
+    #: shape (n_tasks,): who executes each task; None until an iteration has been recorded
     worker: NDArray[np.int32] | None = None
 
 
 @register("relws")
 @dataclass(frozen=True, kw_only=True)
-class RelaxedStealing(PlacedPolicy):
+class RelaxedStealing(PlacedPolicy[Retained]):
     """Relaxed work stealing (RelWS): every iteration starts from the schedule of the first one.
 
     Notes
@@ -54,11 +56,11 @@ class RelaxedStealing(PlacedPolicy):
     article 55, 2018.
     """
 
-    def start(self, view: View) -> Retained:
+    def start(self, view: PlanView) -> Retained:
         """Return that nothing is known."""
         return Retained()
 
-    def plan(self, view: View, state: Retained, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: Retained, graph: TaskGraph) -> Plan:
         """Return random stealing, or the schedule that is kept."""
         if state.worker is None or graph is not view.workload.graph:
             return stealing_plan()
@@ -71,7 +73,7 @@ class RelaxedStealing(PlacedPolicy):
             instance_of=state.worker,
         )
 
-    def on_iteration(self, view: View, state: Retained, counters: Counters) -> Update | None:
+    def on_iteration(self, view: PlanView, state: Retained, counters: Counters) -> Update | None:
         """Keep the schedule of iteration 1."""
         if counters.iteration != 1:
             return None

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from simsched.policy import (
+    CHILD_FIRST,
+    PARENT_FIRST,
+    HookView,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    param,
+    register,
+)
 from simsched.policy.algorithms.work_stealing.random_stealing import SPAWN_ORDERS, stealing_plan
-from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, Plan, View, param
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 NOBODY = -1
@@ -15,37 +22,24 @@ NOBODY = -1
 
 @dataclass(eq=False)
 class SlawState:
-    """What SLAW knows of every worker and task.
+    """What SLAW knows of every worker and task."""
 
-    Parameters
-    ----------
-    mode : list of int
-        Spawn order that each worker uses by default.
-    fresh : list of int
-        Tasks that each worker has created parent first and that nobody has started.
-    created, stolen : list of int
-        Tasks that each worker has created, and that others have stolen from it, in its present
-        interval.
-    depth : list of int
-        Frames on the stack that each task is on top of, itself included.
-    creator : list of int
-        Worker that has created each fresh task; `NOBODY` for tasks that are not fresh.
-    waits : list of bool
-        Whether each task has predecessors.
-    """
-
-    mode: list[int]
-    fresh: list[int]
+    mode: list[int]  # spawn order that each worker uses by default
+    fresh: list[int]  # tasks that each worker has created parent first and that nobody has started
+    #: tasks that each worker has created, and that others have stolen from it, in its present
+    #: interval
     created: list[int]
     stolen: list[int]
+    #: frames on the stack that each task is on top of, itself included
     depth: list[int] = field(default_factory=list)
+    #: worker that has created each fresh task; `NOBODY` for tasks that are not fresh
     creator: list[int] = field(default_factory=list)
-    waits: list[bool] = field(default_factory=list)
+    waits: list[bool] = field(default_factory=list)  # whether each task has predecessors
 
 
 @register("slaw")
 @dataclass(frozen=True, kw_only=True)
-class Slaw(PlacedPolicy):
+class Slaw(PlacedPolicy[SlawState]):
     """Adaptive stealing (SLAW): each worker spawns child or parent first as it is robbed.
 
     Parameters
@@ -79,19 +73,21 @@ class Slaw(PlacedPolicy):
     steals_per_task: float = param(1.0, low=0.0)
     initial: str = param("parent_first", choices=tuple(SPAWN_ORDERS))
 
-    def start(self, view: View) -> SlawState:
+    def start(self, view: PlanView) -> SlawState:
         """Return the state of workers that have done nothing."""
         n = view.n_workers
         return SlawState([SPAWN_ORDERS[self.initial]] * n, [0] * n, [0] * n, [0] * n)
 
-    def plan(self, view: View, state: SlawState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: SlawState, graph: TaskGraph) -> Plan:
         """Return random stealing; the spawn order is chosen while the program runs."""
         state.depth = [1] * graph.n_tasks
         state.creator = [NOBODY] * graph.n_tasks
         state.waits = (graph.in_degree > 0).tolist()
         return stealing_plan()
 
-    def on_spawn(self, view: View, state: SlawState, parent: int, child: int, worker: int) -> int:
+    def on_spawn(
+        self, view: HookView, state: SlawState, parent: int, child: int, worker: int
+    ) -> int:
         """Return the spawn order that bounds and default call for."""
         order = self._order(state, state.depth[parent], worker)
         if state.waits[child]:
@@ -109,7 +105,7 @@ class Slaw(PlacedPolicy):
         return order
 
     def on_acquire(
-        self, view: View, state: SlawState, task: int, worker: int, group: int, instance: int
+        self, view: HookView, state: SlawState, task: int, worker: int, group: int, instance: int
     ) -> None:
         """Count a steal, and begin a new stack where a task leaves its own."""
         creator = state.creator[task]

@@ -6,45 +6,34 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simsched.files.errors import PolicyError
-from simsched.policy.contract.base import (
+from simsched.policy import (
     PARENT_FIRST,
     AcquireStep,
-    EngineState,
+    HookView,
+    PlacedPolicy,
     Plan,
+    PlanView,
     Pool,
     Transfer,
-    View,
     param,
+    register,
 )
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 
 @dataclass(eq=False)
 class TatlState:
-    """Bits, rates and messages.
+    """Bits, rates and messages."""
 
-    Parameters
-    ----------
-    is_victim : list of bool
-        The bit of each worker's queue.
-    pushed, popped : list of int
-        Entries that each queue has taken in and given away so far.
-    busy_until_ps : list of int
-        When each worker's steal is over.
-    """
-
-    is_victim: list[bool]
-    pushed: list[int]
+    is_victim: list[bool]  # the bit of each worker's queue
+    pushed: list[int]  # entries that each queue has taken in and given away so far
     popped: list[int]
-    busy_until_ps: list[int] = field(default_factory=list)
+    busy_until_ps: list[int] = field(default_factory=list)  # when each worker's steal is over
 
 
 @register("tatl")
 @dataclass(frozen=True, kw_only=True)
-class Tatl(PlacedPolicy):
+class Tatl(PlacedPolicy[TatlState]):
     """Topology-aware stealing from queues that call themselves victims, of the own socket first.
 
     Parameters
@@ -80,12 +69,12 @@ class Tatl(PlacedPolicy):
 
     capacity: int = param(64, low=2)
 
-    def start(self, view: View) -> TatlState:
+    def start(self, view: PlanView) -> TatlState:
         """Return queues that are thieves."""
         n = view.n_workers
         return TatlState([False] * n, [0] * n, [0] * n, [0] * n)
 
-    def plan(self, view: View, state: TatlState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: TatlState, graph: TaskGraph) -> Plan:
         """Return the plan in which workers look at their own queue only."""
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
@@ -94,12 +83,12 @@ class Tatl(PlacedPolicy):
         )
 
     def on_ready(
-        self, view: View, state: TatlState, task: int, worker: int
+        self, view: HookView, state: TatlState, task: int, worker: int
     ) -> tuple[Pool | Transfer, ...]:
         """Note an entry that a worker queues, and return the steals if that makes a victim."""
         owner = max(worker, 0)  # tasks without a pusher enter the first worker's queue
         state.pushed[owner] += 1
-        size = _live(view).queue_length(0, owner) + 1
+        size = view.live.queue_length(0, owner) + 1
         pool = Pool(0, owner)
         if state.is_victim[owner] or size < self.thresholds(view, state, owner)[1]:
             return (pool,)
@@ -107,18 +96,18 @@ class Tatl(PlacedPolicy):
         return (pool, *self._noticed(view, state, owner))
 
     def on_acquire(
-        self, view: View, state: TatlState, task: int, worker: int, group: int, instance: int
+        self, view: HookView, state: TatlState, task: int, worker: int, group: int, instance: int
     ) -> None:
         """Note an entry that has left a queue, which may become a thief."""
-        self._left(view, state, instance, _live(view).queue_length(0, instance))
+        self._left(view, state, instance, view.live.queue_length(0, instance))
 
-    def on_idle(self, view: View, state: TatlState, worker: int) -> Transfer | None:
+    def on_idle(self, view: HookView, state: TatlState, worker: int) -> Transfer | None:
         """Return the steal of a worker that has nothing, if there is a victim."""
         return self._find(view, state, worker, [0] * view.n_workers)
 
-    def _noticed(self, view: View, state: TatlState, victim: int) -> list[Transfer]:
+    def _noticed(self, view: HookView, state: TatlState, victim: int) -> list[Transfer]:
         """Return the steals of those who wait, when a queue takes in what makes it a victim."""
-        live = _live(view)
+        live = view.live
         taken = [0] * view.n_workers
         taken[victim] = -1  # the entry is not there yet
         waiting = [
@@ -130,22 +119,11 @@ class Tatl(PlacedPolicy):
         found = (self._find(view, state, waiting[place], taken) for place in order)
         return [steal for steal in found if steal is not None]
 
-    def _find(self, view: View, state: TatlState, worker: int, taken: list[int]) -> Transfer | None:
-        """Return the steal of a worker that has nothing, if there is a victim.
-
-        Parameters
-        ----------
-        view : View
-            The run.
-        state : TatlState
-            Bits, rates and messages.
-        worker : int
-            The thief.
-        taken : list of int
-            Entries of each queue that the present call of a hook has decided to take; they leave
-            only when it returns. The steal is added.
-        """
-        live = _live(view)
+    def _find(
+        self, view: HookView, state: TatlState, worker: int, taken: list[int]
+    ) -> Transfer | None:
+        """Return the steal of a worker that has nothing, if there is a victim."""
+        live = view.live
         state.is_victim[worker] = False
         if state.busy_until_ps[worker] > live.now_ps():
             return None
@@ -158,9 +136,9 @@ class Tatl(PlacedPolicy):
                 return self._steal(view, state, worker, victim, taken)
         return None
 
-    def thresholds(self, view: View, state: TatlState, worker: int) -> tuple[int, int]:
+    def thresholds(self, view: HookView, state: TatlState, worker: int) -> tuple[int, int]:
         """Return s and S of a worker's queue, in entries."""
-        seconds = _live(view).now_ps() * 1e-12
+        seconds = view.live.now_ps() * 1e-12
         costs = view.machine.costs
         arriving = state.pushed[worker] / seconds if seconds > 0 else 0.0
         leaving = state.popped[worker] / seconds if seconds > 0 else 0.0
@@ -168,17 +146,17 @@ class Tatl(PlacedPolicy):
             self.capacity, arriving * costs.push_ps * 1e-12, leaving * costs.pop_ps * 1e-12
         )
 
-    def _left(self, view: View, state: TatlState, owner: int, size: int) -> None:
+    def _left(self, view: HookView, state: TatlState, owner: int, size: int) -> None:
         """Note an entry that has left a queue of now `size` entries."""
         state.popped[owner] += 1
         if size <= self.thresholds(view, state, owner)[0]:
             state.is_victim[owner] = False
 
     def _steal(
-        self, view: View, state: TatlState, thief: int, victim: int, taken: list[int]
+        self, view: HookView, state: TatlState, thief: int, victim: int, taken: list[int]
     ) -> Transfer:
         """Return the transfer of one entry to the thief."""
-        live, thread = _live(view), view.worker_thread
+        live, thread = view.live, view.worker_thread
         delay_ps = max(1, view.machine.steal_ps(int(thread[thief]), int(thread[victim])))
         state.busy_until_ps[thief] = live.now_ps() + delay_ps
         state.pushed[thief] += 1
@@ -190,19 +168,8 @@ class Tatl(PlacedPolicy):
 def queue_thresholds(capacity: int, pushing: float, popping: float) -> tuple[int, int]:
     """Return the lengths at which a queue becomes a thief and a victim.
 
-    Parameters
-    ----------
-    capacity : int
-        Capacity C, at least 2.
-    pushing, popping : float
-        Shares of time lambda T_push and mu T_pop.
-
-    Notes
-    -----
     ``s = mu T_pop`` and ``S = C - lambda T_push + mu T_pop``, rounded up, ``1 <= s < S <= C``.
 
-    Examples
-    --------
     >>> queue_thresholds(64, 0.5, 0.1)
     (1, 64)
     >>> queue_thresholds(8, 3.0, 2.0)
@@ -211,10 +178,3 @@ def queue_thresholds(capacity: int, pushing: float, popping: float) -> tuple[int
     least = min(max(int(np.ceil(popping)), 1), capacity - 1)
     most = int(np.ceil(capacity - pushing + popping))
     return least, min(max(most, least + 1), capacity)
-
-
-def _live(view: View) -> EngineState:
-    """Return the running engine."""
-    if view.state is None:
-        raise PolicyError("tatl: there is no running engine to ask")
-    return view.state

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from simsched.policy.contract.base import (
-    PARENT_FIRST,
-    TAKES,
-    AcquireStep,
-    Plan,
-    PoolGroup,
-    View,
-    param,
-)
-from simsched.policy.contract.registry import preset, register
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy import TAKES, PlacedPolicy, Plan, PlanView, param, preset, register
+from simsched.policy.parts.central_queue import central_queue
 from simsched.workload.graph import TaskGraph
 
 
 @register("work_sharing")
 @dataclass(frozen=True, kw_only=True)
-class WorkSharing(PlacedPolicy):
+class WorkSharing(PlacedPolicy[None]):
     """Central task queue with one lock that is held for every push and every pop.
 
     Parameters
@@ -44,14 +32,9 @@ class WorkSharing(PlacedPolicy):
 
     take: str = param("oldest", choices=TAKES)
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return a plan in which all tasks go through the central queue."""
-        return Plan(
-            acquire=(AcquireStep("central", "own", self.take),),
-            pool_groups=(PoolGroup("worker"), PoolGroup("central", scope="machine", locked=True)),
-            spawn_order=PARENT_FIRST,
-            group_of=np.ones(graph.n_tasks, np.int8),
-        )
+        return central_queue(graph, self.take)
 
 
 preset("task_sharing", WorkSharing, "Work sharing under the name used for early X10.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.accelerator.accelerator import (
+from simsched.policy.contract.base import HookView, Pace, Plan, PlanView, Pool, Transfer, param
+from simsched.policy.parts.accelerator import (
     HELD,
     QUEUE,
     AcceleratorPolicy,
@@ -17,57 +18,28 @@ from simsched.policy.algorithms.accelerator.accelerator import (
     lay_out,
     pinned_nodes,
 )
-from simsched.policy.contract.base import (
-    Pace,
-    Plan,
-    Pool,
-    Transfer,
-    View,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import register
 from simsched.policy.parts.schedules import worker_rows
 from simsched.workload.graph import TaskGraph
 
 
 class Release(NamedTuple):
-    """A waiting task that goes to the device.
+    """A waiting task that goes to the device."""
 
-    Parameters
-    ----------
-    task : int
-        The task.
-    decision_ps : int
-        What the decision takes; the policy's overhead.
-    sleep_ps : int
-        How long the task sleeps before it goes.
-    """
-
-    task: int
-    decision_ps: int = 0
-    sleep_ps: int = 0
+    task: int  # the task
+    decision_ps: int = 0  # what the decision takes; the policy's overhead
+    sleep_ps: int = 0  # how long the task sleeps before it goes
 
 
 @dataclass
 class PoolState:
-    """What a reordering policy remembers of a run.
+    """What a reordering policy remembers of a run."""
 
-    Attributes
-    ----------
-    layout : Layout
-        What the tasks of the present graph are.
-    seconds : ndarray of float64, shape (n_tasks,)
-        Durations as the policy expects them.
-    waiting : list of int
-        Tasks in the host's pool, in the order of their submission.
-    issued : dict of int to float
-        Kernels that have been passed on and have not ended, with their expected durations.
-    """
-
-    layout: Layout | None = None
+    layout: Layout | None = None  # what the tasks of the present graph are
+    #: shape (n_tasks,): durations as the policy expects them
     seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    #: tasks in the host's pool, in the order of their submission
     waiting: list[int] = field(default_factory=list)
+    #: kernels that have been passed on and have not ended, with their expected durations
     issued: dict[int, float] = field(default_factory=dict)
 
     @property
@@ -77,8 +49,11 @@ class PoolState:
         return self.layout
 
 
+P = TypeVar("P", bound=PoolState)
+
+
 @dataclass(frozen=True, kw_only=True)
-class ReorderingPolicy(AcceleratorPolicy):
+class ReorderingPolicy(AcceleratorPolicy[P]):
     """Base of policies that hold kernels back in host memory.
 
     Parameters
@@ -90,28 +65,30 @@ class ReorderingPolicy(AcceleratorPolicy):
     #: Group of pools that kernels are passed on to.
     kernel_group: ClassVar[int] = QUEUE
 
+    remembers: ClassVar[type[PoolState]] = PoolState  #: the class P
+
     decision_s: float = param(0.0, low=0.0, high=1.0)
 
-    def start(self, view: View) -> PoolState:
+    def start(self, view: PlanView) -> P:
         """Return the state of a run."""
-        return PoolState()
+        return cast(P, self.remembers())
 
-    def plan(self, view: View, state: Any, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: P, graph: TaskGraph) -> Plan:
         """Return the plan; kernels are held back by `on_ready`."""
         state.layout = lay_out(view, graph)
         state.seconds = self.expected_s(view, state.layout, graph)
         return super().plan(view, state, graph)
 
-    def expected_s(self, view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+    def expected_s(self, view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
         """Return the durations of all tasks as the policy expects them, alone on the device."""
         return known_seconds(view, layout, graph)
 
-    def is_managed(self, state: Any, task: int) -> bool:
+    def is_managed(self, state: P, task: int) -> bool:
         """Return whether a task is held back until it is released; kernels by default."""
         return bool(state.now.is_kernel[task])
 
     def on_ready(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: P, task: int, worker: int
     ) -> Pool | tuple[Pool | Transfer | Pace, ...] | None:
         """Hold kernels back, then release what may go."""
         self.note_ready(view, state, task)
@@ -121,24 +98,24 @@ class ReorderingPolicy(AcceleratorPolicy):
         return (Pool(HELD, 0), *self._releases(view, state))
 
     def on_finish(
-        self, view: View, state: Any, task: int, worker: int
+        self, view: HookView, state: P, task: int, worker: int
     ) -> tuple[Transfer | Pace, ...] | None:
         """Note the end, then release what may go."""
         state.issued.pop(task, None)
         self.note_finish(view, state, task)
         return tuple(self._releases(view, state))
 
-    def note_ready(self, view: View, state: Any, task: int) -> None:
+    def note_ready(self, view: HookView, state: P, task: int) -> None:
         """Observe the submission of any task."""
 
-    def note_finish(self, view: View, state: Any, task: int) -> None:
+    def note_finish(self, view: HookView, state: P, task: int) -> None:
         """Observe the end of any task."""
 
-    def chosen(self, view: View, state: Any) -> Iterator[Release]:
+    def chosen(self, view: HookView, state: P) -> Iterator[Release]:
         """Yield the waiting tasks to release now; each is issued at once."""
         raise NotImplementedError
 
-    def _releases(self, view: View, state: Any) -> Iterator[Transfer | Pace]:
+    def _releases(self, view: HookView, state: P) -> Iterator[Transfer | Pace]:
         """Yield the transfers of the tasks that may go."""
         for task, decision_ps, sleep_ps in self.chosen(view, state):
             state.waiting.remove(task)
@@ -152,7 +129,7 @@ class ReorderingPolicy(AcceleratorPolicy):
             yield Transfer(HELD, 0, group, to, 1, delay_ps, task=task, decision_ps=decision_ps)
 
 
-def known_seconds(view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+def known_seconds(view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
     """Return the duration of each task alone on its fastest processor, as the view knows it.
 
     The bytes of a task go over its domain's path to the memory in which they are.
@@ -178,41 +155,3 @@ def known_seconds(view: View, layout: Layout, graph: TaskGraph) -> NDArray[np.fl
         cap = np.array([row[place].core_cap_bytes_per_s[0] for row in machine.paths])[domain]
         seconds = seconds + np.bincount(owner[mine], moved[mine] / cap, graph.n_tasks)
     return seconds
-
-
-@register("cpu_side_pool")
-@dataclass(frozen=True, kw_only=True)
-class CpuSidePool(ReorderingPolicy):
-    """Ready kernels wait in a pool on the host; a few at a time are passed to the device.
-
-    Parameters
-    ----------
-    order : {"critical_first", "fifo", "shortest_first"}
-        Which of the waiting kernels goes next: by class, by submission, or by expected duration.
-    in_flight : int
-        Kernels that the device has at the same time at most.
-
-    Notes
-    -----
-    The mechanism under Baymax with a simple rule plugged in. The source leaves the rule open.
-
-    References
-    ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 8.5.
-    """
-
-    order: str = param("critical_first", choices=("critical_first", "fifo", "shortest_first"))
-    in_flight: int = param(2, low=1, high=1024)
-
-    def chosen(self, view: View, state: PoolState) -> Iterator[Release]:
-        """Yield waiting kernels in order while the device has fewer than it may have."""
-        while state.waiting and len(state.issued) < self.in_flight:
-            first = min(state.waiting, key=lambda task: self._rank(state, task))
-            yield Release(first, seconds_to_ps(self.decision_s))
-
-    def _rank(self, state: PoolState, task: int) -> float:
-        """Return what the order goes by; of equal ones the earliest submission counts."""
-        if self.order == "critical_first":
-            return float(not state.now.is_critical[task])
-        return float(state.seconds[task]) if self.order == "shortest_first" else 0.0
