@@ -131,7 +131,7 @@ def backend() -> Iterable[tuple[str, str]]:
 @_listed
 def kind() -> Iterable[tuple[str, str]]:
     """Return what can be listed."""
-    from simsched.report.listing import KINDS
+    from simsched.report.show.kinds import KINDS
 
     return [(name, "") for name in KINDS]
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +18,7 @@ from simsched.experiment.frames import (
 from simsched.experiment.single_run import events_frame, tasks_frame
 from simsched.experiment.summary import Line
 from simsched.names.markup import UNBROKEN, facts, table
+from simsched.report.json_document import finite
 from simsched.report.result_data import ResultData
 from simsched.report.result_plots import Plots
 
@@ -266,14 +265,3 @@ def flat(line: Line) -> dict[str, Any]:
     row["reduction_percent"] = line.reduction_percent.mean
     row["reduction_percent_ci95"] = line.reduction_percent.half_width
     return row
-
-
-def finite(value: Any) -> Any:
-    """Return plain data with None in place of NaN and infinities, which JSON does not have."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return value

@@ -13,11 +13,12 @@ from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, PolicyError
 from simsched.machine.load import load_machine
 from simsched.policy import make_policy, policy_from_spec
-from simsched.policy.algorithms.accelerator.accelerator_pool import CpuSidePool
-from simsched.policy.algorithms.accelerator.baymax import batch_copies, headroom_s, refilled_s
-from simsched.policy.algorithms.accelerator.gpu_sharing import drf_partition, warp_quota
+from simsched.policy.algorithms.accelerator.baymax import headroom_s, refilled_s
+from simsched.policy.algorithms.accelerator.cpu_side_pool import CpuSidePool
+from simsched.policy.algorithms.accelerator.smk import drf_partition, warp_quota
 from simsched.policy.algorithms.accelerator.timegraph import periods_until, replenished
 from simsched.policy.contract.base import Transfer
+from simsched.policy.parts.accelerator_copies import batch_copies
 from simsched.policy.parts.predictors import trained
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind

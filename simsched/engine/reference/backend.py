@@ -354,13 +354,12 @@ class SimpyBackend:
     def _wake_for(self, group: int, instance: int) -> None:
         """Wake one of the parked workers that may take from a pool."""
         parked = [w.index for w in self.workers if self.is_waiting(w.index)]
-        first, others = (
-            [w for w in parked if self.pools.may_take(w, group, instance, own=own)]
-            for own in (True, False)
-        )
-        able = first or others
+        takes = self.pools.may_take
+        able = [w for w in parked if takes(w, group, instance, own=True)]
         if self._leaves_barrier:
-            able = [w for w in parked if w in first or w in others]
+            able = [w for w in parked if w in able or takes(w, group, instance, own=False)]
+        elif not able:
+            able = [w for w in parked if takes(w, group, instance, own=False)]
         if able:
             pick = draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0
             self.wake(able[pick], len(able))

@@ -18,8 +18,6 @@ STRADDLES = -1  #: part of a task whose data belong to several parts
 def allocate(graph: TaskGraph, n_parts: int) -> Int32Array:
     """Return the part of the data that each task works on.
 
-    Notes
-    -----
     A task is taken to divide its range evenly among its children. Part i is [i / n, (i + 1) / n). A
     task whose range lies inside one part belongs to it, with its whole subtree. A leaf that crosses
     a border belongs to the part that holds the larger share of it, the first of equal ones (not

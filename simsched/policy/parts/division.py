@@ -64,12 +64,11 @@ class Loop:
     units: int  # iterations
     kinds: tuple[str, ...]  # processor kinds, in the order of the costs
     fixed_ops: FloatArray  # shape (n_kinds,): as for :class:`~simsched.workload.division.Division`
-    unit_ops: FloatArray  # shape (n_kinds,): as for :class:`~simsched.workload.division.Division`
-    #: shape (n_kinds,): as for :class:`~simsched.workload.division.Division`
+    unit_ops: FloatArray
     least_units: FloatArray
     block: Int32Array  # shape (n_accesses,): blocks that an iteration accesses
     read_bytes: FloatArray  # shape (n_accesses,): bytes per iteration
-    written_bytes: FloatArray  # shape (n_accesses,): bytes per iteration
+    written_bytes: FloatArray
 
 
 def is_loop(program: Workload) -> bool:
@@ -220,8 +219,6 @@ def _assembled(graph: TaskGraph, loop: Loop, rows: list[_Row]) -> tuple[TaskGrap
 def rounded(shares: FloatArray, count: int) -> Int64Array:
     """Return whole units by shares: rounded for the parts after the first, which gets the rest.
 
-    Examples
-    --------
     >>> rounded(np.array([0.5, 0.5]), 513).tolist()
     [256, 257]
     """
@@ -242,13 +239,9 @@ def first_fraction(units: int, fraction: float, least: int) -> int:
 def with_unmeasured(units: Int64Array, unmeasured: NDArray[np.bool_]) -> Int64Array:
     """Return a step in which parts whose speed is not known have a unit each.
 
-    Notes
-    -----
     Each unit comes from the part that has most to spare, the first of several; a part that needs
     one keeps its last. In a step with fewer units than such parts some remain without.
 
-    Examples
-    --------
     >>> with_unmeasured(np.array([0, 3, 5]), np.array([True, True, False])).tolist()
     [1, 3, 4]
     >>> with_unmeasured(np.array([0, 1]), np.array([True, True])).tolist()
@@ -391,8 +384,6 @@ class MeasuringPolicy(DividingPolicy):
     def follow(self, view: PlanView, state: DivisionState, counters: Counters) -> FloatArray:
         """Return new shares, in proportion to the speeds of the step that has just ended.
 
-        Notes
-        -----
         Speeds are units per second, ``r_p = n_p / T_p``; new shares ``r_p / sum r``. A part that
         had no units keeps the speed that it had before; shares remain until the speed of every part
         that has a share is known.

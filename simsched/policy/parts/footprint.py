@@ -29,8 +29,6 @@ UPPER, ROOT, INNER = 0, 1, 2  #: above the boundary, on it, below it
 def task_bytes(graph: TaskGraph) -> Int64Array:
     """Return the bytes of data that each task touches itself, in its body or join.
 
-    Notes
-    -----
     What a task moves of a block counts once, ``min(moved, size of the block)``: reading what is
     then written does not make data larger.
     """
@@ -41,8 +39,6 @@ def task_bytes(graph: TaskGraph) -> Int64Array:
 def exact_footprint(graph: TaskGraph) -> Int64Array:
     """Return the bytes of data that the subtree of each task involves, shared data counted once.
 
-    Notes
-    -----
     Tasks of a subtree that move parts of one block are taken to share none of it until the block is
     complete: ``min(sum of moved, size of the block)``. A leaf's halo rows thus count, those between
     two leaves of the subtree do not.
@@ -77,8 +73,6 @@ def exact_footprint(graph: TaskGraph) -> Int64Array:
 def estimated_footprint(graph: TaskGraph, input_bytes: float) -> FloatArray:
     """Return the footprint that a compiler derives from the size of the input.
 
-    Notes
-    -----
     ``D(t) = input / product of the numbers of children of all ancestors of t``: every task divides
     its data evenly.
 
@@ -145,8 +139,6 @@ def cut_by_footprint(
 ) -> Tiers:
     """Return the tiers in which the subtrees are the largest ones that fit a cache.
 
-    Notes
-    -----
     A task that does not fit, like its parent, is upper; one that fits while its parent does not is
     a root; the others are inner. What the rule leaves open: data of exactly the capacity fit, a
     task without parent that fits is a root, and so is one that does not fit and spawns nothing.
@@ -162,8 +154,6 @@ def cut_by_footprint(
 def cut_by_level(graph: TaskGraph, level: int, *, root_level: int = 1) -> Tiers:
     """Return the tiers in which the subtrees begin at one level of the tree.
 
-    Notes
-    -----
     A task above the level that spawns nothing is a root as well.
 
     References

@@ -14,8 +14,6 @@ UNSETTLED = -1
 class Localization:
     """Record of the sockets on which subgraphs have been tried, and what was found there.
 
-    Notes
-    -----
     In round r, subgraph g of n is tried on socket (home + r) mod M with home = floor(g * M / n):
     contiguous parts of the program start on different sockets and every round is balanced.
 

@@ -21,7 +21,7 @@ class _Parts:
     """Tasks of the loop: the bodies and joins that are kept."""
 
     body: Int64Array  # shape (n_tasks,): loop index of each task's body and join; -1 when dropped
-    join: Int64Array  # shape (n_tasks,): loop index of each task's body and join; -1 when dropped
+    join: Int64Array
     task: Int64Array  # shape (n_parts,): task that each part comes from
     is_join: BoolArray  # shape (n_parts,): whether a part is a join
 
@@ -29,8 +29,6 @@ class _Parts:
 def flatten(graph: TaskGraph) -> TaskGraph:
     """Return the work of a spawn tree as independent tasks in the order of the tree.
 
-    Notes
-    -----
     Leaves are kept. Bodies and joins of inner tasks divide and collect: they are dropped unless
     they access data or, in a graph without any access, have operations. What is kept becomes a task
     without a parent; where the tree has ordered kept parts (a merge after the sorting of both
@@ -159,8 +157,6 @@ def _edges(graph: TaskGraph, parts: _Parts) -> tuple[Int64Array, Int64Array]:
 def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
     """Return the worker of each loop item: contiguous parts, the first ones one item larger.
 
-    Examples
-    --------
     >>> static_chunks(7, 3).tolist()
     [0, 0, 0, 1, 1, 2, 2]
     """

@@ -75,8 +75,6 @@ class CountedWorkload(Workload):
 def without_slowstart(workload: Workload) -> Workload:
     """Return the program without the edges that only say how early reduce tasks start.
 
-    Notes
-    -----
     They are those of a reduce task whose copies wait for every map task of its job anyway and that
     starts after some of them. Where it starts after all of them the edges stay: all are any.
     """

@@ -22,8 +22,6 @@ def initial_roots(
 ) -> BoolArray:
     """Return the roots of the largest subtrees whose data fit a shared cache.
 
-    Notes
-    -----
     A task is a root if its data fit and those of its parent do not. Data of exactly the capacity
     fit. Not covered by the source, and decided here: the topmost task of a socket is a root if its
     data fit; a leaf whose data do not fit is a root of its own.
@@ -57,8 +55,6 @@ def smaller(graph: TaskGraph, roots: BoolArray) -> BoolArray:
 def larger(graph: TaskGraph, part: Int32Array, roots: BoolArray) -> BoolArray:
     """Return the packing with the parents of the roots as roots.
 
-    Notes
-    -----
     A root whose parent belongs to several sockets, or that has none, stays. Where one of the new
     roots lies below another one (roots at different depths), the upper one counts.
     """
@@ -83,8 +79,6 @@ class Phase(Enum):
 class Tuner:
     """Search for the best size of cache-friendly subtrees, one packing per iteration.
 
-    Notes
-    -----
     First the subtrees shrink, level by level, while each iteration is shorter than the one before.
     Only if the first smaller packing is not better do they grow in the same way from the initial
     one. The best packing is used from then on. A tie on the way down ends it, one on the way up

@@ -63,8 +63,6 @@ def trained(predictor: str, task_class: str, reading: int = 0) -> Predictor | No
 def held_out_errors(predictor: str) -> dict[str, Predictor]:
     """Return the trained predictor, with its errors, of every task class that has a profile.
 
-    Examples
-    --------
     >>> model = held_out_errors("lr")["library"]
     >>> bool(0.0 < model.error < 0.1)
     True

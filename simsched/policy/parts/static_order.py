@@ -43,8 +43,6 @@ def scheduled(
 def tied(graph: TaskGraph, first: NDArray[np.integer], second: NDArray[np.integer]) -> TaskGraph:
     """Return the graph with more dependences, leaving out those that it has already.
 
-    Notes
-    -----
     The program's own edges stay in front: they are followed in their order.
     """
     n = graph.n_tasks
@@ -69,8 +67,6 @@ def follow(
 ) -> TaskGraph:
     """Return the graph in which tasks become ready in the order of their worker's schedule.
 
-    Notes
-    -----
     Of tasks with equal starts the one that ends first comes first, then the one with more `below`
     it, then the lower one. Tasks that take no time start when others do, also those that they wait
     for; as this order grows along every edge of the program it never contradicts one.

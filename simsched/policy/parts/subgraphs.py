@@ -50,8 +50,6 @@ def levels(graph: TaskGraph) -> list[Int64Array]:
 def subtree_sums(graph: TaskGraph, own: NDArray[np.generic]) -> Int64Array:
     """Return a quantity of each task added up over its subtree.
 
-    Notes
-    -----
     ``S(t) = m(t) + sum of S(c) over the children c of t``. Data shared by tasks count several
     times.
 
@@ -73,8 +71,6 @@ def subtree_sizes(graph: TaskGraph) -> Int64Array:
 def preorder(graph: TaskGraph) -> Int64Array:
     """Return the position of each task in a depth-first walk of the spawn tree; shape (n_tasks,).
 
-    Notes
-    -----
     This is the order of task identifiers: the i-th child of a task with identifier S has the
     identifier S_i, and identifiers are compared component by component. Parentless tasks follow
     each other by index.
@@ -96,8 +92,6 @@ def preorder(graph: TaskGraph) -> Int64Array:
 def group_tasks(graph: TaskGraph, least_tasks: int) -> Subgraphs:
     """Return the smallest subgraphs with a given number of tasks.
 
-    Notes
-    -----
     A task is the root of a subgraph when its subtree has at least `least_tasks` tasks and no
     child's subtree has. Tasks above are *upper* tasks. A child of an upper task whose subtree is
     too small becomes a subgraph of its own.

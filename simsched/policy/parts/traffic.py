@@ -16,8 +16,6 @@ FloatArray = NDArray[np.float64]
 def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) -> Int64Array:
     """Return random pages of each block, all different where the block has enough of them.
 
-    Notes
-    -----
     Floyd's sampling: the i-th draw is uniform below ``pages - n_samples + i + 1`` and replaced by
     the last page of that range when it has been drawn before. Blocks with fewer pages have all of
     them sampled, some more than once.
@@ -43,8 +41,6 @@ def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) ->
 def hotness(samples: Int64Array, pages: Int64Array) -> FloatArray:
     """Return the estimated traffic of each block.
 
-    Notes
-    -----
     Hot = (n_p / b) * (a_1 + ... + a_b). A page counts at most once per loop, so the estimate
     saturates at the number of loops times the number of pages.
 
@@ -92,8 +88,6 @@ def choose_moves(
 ) -> tuple[Int32Array, Int32Array]:
     """Return the blocks to migrate, in this order, and their new nodes.
 
-    Notes
-    -----
     Nodes are sorted by excess traffic; the emptiest node is filled first, from the most congested
     node first, with the hottest block that is colder than both what the one has too much and the
     other too little. Ties go to the lower index. Additions to the printed algorithm: excess and

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import (
+from simsched.policy import (
     Counters,
     HookView,
     Plan,
     PlanView,
     Preempt,
+    Progress,
     Transfer,
     param,
+    preset,
+    register,
 )
-from simsched.policy.contract.executions import Progress
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 from simsched.workload.graph import TaskGraph
 
@@ -27,15 +28,11 @@ FloatArray = NDArray[np.float64]
 def assign_by_age(remaining: FloatArray, core_perf: FloatArray) -> list[int]:
     """Return the core of each thread (algorithm 7).
 
-    Notes
-    -----
     Threads with more left come first; ties go to the lower thread. With no more threads than cores
     each gets a core of its own, the faster ones first. Otherwise each goes to the core that lacks
     most of its share of the work, until as many are left as there are cores without a thread:
     these are matched one to one, in the order of threads and of the speeds of cores.
 
-    Examples
-    --------
     >>> assign_by_age(np.array([1.0, 3.0, 2.0]), np.array([1.0, 2.0, 1.0])).index(1)
     1
     """

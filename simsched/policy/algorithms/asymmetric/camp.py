@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, PlanView, param, register
 from simsched.policy.parts.core_groups import CoreGroups
 from simsched.policy.parts.thread_balancing import even_out, is_idle
 from simsched.policy.parts.threads import CRITICAL, Move, Queues, ThreadScheduler
@@ -21,8 +20,6 @@ FloatArray = NDArray[np.float64]
 def utility_factor(speedup: float, threads: int, fast_cores: int) -> float:
     """Return how much an application gains from fast cores (equation 5.1).
 
-    Examples
-    --------
     >>> utility_factor(2.0, 4, 4), utility_factor(2.0, 5, 4)
     (2.0, 0.5)
     """

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError
-from simsched.policy.contract.base import Counters, PlanView, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import Counters, PlanView, param, preset, register
 from simsched.policy.parts.division import (
     DividingPolicy,
     DivisionState,
@@ -80,8 +79,6 @@ def unit_s(view: PlanView, state: DivisionState, part: int) -> float:
 def part_s(view: PlanView, state: DivisionState, part: int, units: float) -> float:
     """Return the seconds that a part takes with some units, alone on the machine.
 
-    Notes
-    -----
     Threads of the processor work beside each other; copies and kernel of a device come one after
     the other, a copy with the latency and the rate of its path.
     """

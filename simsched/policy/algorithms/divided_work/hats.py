@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.contract.base import param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import param, preset, register
 from simsched.policy.parts.division import (
     DivisionState,
     FloatArray,
@@ -19,8 +18,6 @@ from simsched.policy.parts.division import (
 def share_variance(new: FloatArray, old: FloatArray) -> float:
     """Return the sample variance of each side's two shares, the largest.
 
-    Examples
-    --------
     >>> share_variance(np.array([0.49, 0.51]), np.array([0.5, 0.5])) < 5.1e-5
     True
     """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
 
 

@@ -7,22 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from simsched.files.errors import ModelError
-from simsched.policy.contract.base import (
+from simsched.policy import (
     PARENT_FIRST,
     AcquireStep,
+    PlacedPolicy,
     Plan,
     PlanView,
     PoolGroup,
     param,
+    preset,
+    register,
 )
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.native import (
     optimistic_costs,
     schedule_list,
     schedule_pairs,
     upward_ranks,
 )
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.schedules import Estimates, FloatArray, Int32Array, estimate
 from simsched.policy.parts.static_order import ScheduledWorkload, scheduled
 from simsched.workload.graph import TaskGraph, Workload
@@ -97,8 +98,6 @@ class ListScheduling(PlacedPolicy[None]):
 def make_schedule(estimates: Estimates, algorithm: str, *, insertion: bool = True) -> Schedule:
     """Return a static schedule.
 
-    Notes
-    -----
     With w the mean cost of a task over all workers, c the mean time of an edge over all pairs of
     different workers, and EFT (EST) the earliest finish (start) of a ready task on a worker:
 

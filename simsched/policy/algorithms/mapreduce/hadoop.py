@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.contract.base import HookView, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, param, preset, register
 from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import PROGRESS_GAP, lags_behind
 from simsched.policy.parts.mapreduce_speculation import H, SpeculativePolicy
@@ -88,8 +87,6 @@ class HadoopDefault(SpeculativePolicy[H]):
 def speculation_order(is_local: bool, score: float, index: int) -> tuple[bool, float, int]:
     """Return the key by which Hadoop ranks stragglers, the smallest first: local ones, then scores.
 
-    Examples
-    --------
     >>> speculation_order(True, 0.4, 1) < speculation_order(False, 0.08, 2)
     True
     """

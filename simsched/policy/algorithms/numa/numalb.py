@@ -6,25 +6,26 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from simsched.files.errors import PolicyError
-from simsched.policy.contract.base import (
+from simsched.policy import (
     AcquireStep,
     Counters,
     HookView,
+    PlacedPolicy,
     Plan,
     PlanView,
     Pool,
     Update,
     param,
+    register,
     seconds_to_ps,
 )
-from simsched.policy.contract.registry import register
 from simsched.policy.parts.communication import block_writer, messages, numa_factors
 from simsched.policy.parts.loop import flattened, least_of_loop
-from simsched.policy.parts.placement import PlacedPolicy, host_nodes
+from simsched.policy.parts.placement import host_nodes
 from simsched.workload.graph import TaskGraph, Workload
 
 FloatArray = NDArray[np.float64]
@@ -39,7 +40,6 @@ class NumalbState:
     worker_of: Int32Array  # shape (n_tasks,): present worker of each task
     #: shape (n_tasks,): when each task last became ready, and how long it then took
     ready_ps: Int64Array
-    #: shape (n_tasks,): when each task last became ready, and how long it then took
     duration_ps: Int64Array
     last_end_ps: Int64Array  # shape (n_workers,): when each worker last ended a task
 
@@ -165,14 +165,12 @@ def balance(
     duration_s: FloatArray,
     worker_of: Int32Array,
     worker_domain: Int32Array,
-    exchanged: csr_array,
+    exchanged: scipy.sparse.csr_array,
     factor: FloatArray,
     s_per_message: float,
 ) -> Int32Array:
     """Return the worker of each task after one balancing step.
 
-    Notes
-    -----
     All workers of a socket have the same communication term, so that only the least loaded one of
     each socket is compared.
     """
@@ -199,8 +197,6 @@ def balance(
 def contiguous_parts(n_tasks: int, n_workers: int) -> Int32Array:
     """Return the worker of each task when all get parts of about the same number of tasks.
 
-    Examples
-    --------
     >>> contiguous_parts(5, 2)
     array([0, 0, 0, 1, 1], dtype=int32)
     """

@@ -7,10 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import AcquireStep, Plan, PlanView, PoolGroup, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import (
+    AcquireStep,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    PoolGroup,
+    param,
+    preset,
+    register,
+)
 from simsched.policy.parts.loop import flattened, least_of_loop, static_chunks
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.static_order import tied
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -18,8 +25,6 @@ from simsched.workload.graph import TaskGraph, Workload
 def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
     """Return where the chunks of a dynamic schedule begin.
 
-    Examples
-    --------
     >>> dynamic_chunks(7, 3).tolist()
     [0, 3, 6]
     """
@@ -29,13 +34,9 @@ def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
 def guided_chunks(n_items: int, n_workers: int, chunk: int) -> NDArray[np.int64]:
     """Return where the chunks of a guided schedule begin.
 
-    Notes
-    -----
     A chunk has ``max(ceil(r / n_workers), chunk)`` items, r being those that nobody has taken yet.
     So chunks do not depend on who takes them.
 
-    Examples
-    --------
     >>> guided_chunks(20, 4, 1).tolist()
     [0, 5, 9, 12, 14, 16, 17, 18, 19]
     """

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
+    PlacedPolicy,
     Plan,
     PlanView,
     PoolGroup,
     param,
+    register,
 )
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.subgraphs import levels
 from simsched.workload.graph import Int64Array, TaskGraph
 
@@ -28,8 +28,6 @@ SLAVE, LOCAL, GLOBAL = 0, 1, 2  #: pool groups
 def default_limit(n_groups: int) -> int:
     """Return a level limit that makes at least two blocks for each group of a binary tree.
 
-    Examples
-    --------
     >>> default_limit(4)
     3
     """

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simsched.policy.contract.base import (
+from simsched.policy import (
     PARENT_FIRST,
     AcquireStep,
     HookView,
+    PlacedPolicy,
     Plan,
     PlanView,
     Pool,
     Transfer,
     param,
+    register,
 )
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 
@@ -27,7 +27,7 @@ class TatlState:
 
     is_victim: list[bool]  # the bit of each worker's queue
     pushed: list[int]  # entries that each queue has taken in and given away so far
-    popped: list[int]  # entries that each queue has taken in and given away so far
+    popped: list[int]
     busy_until_ps: list[int] = field(default_factory=list)  # when each worker's steal is over
 
 
@@ -168,12 +168,8 @@ class Tatl(PlacedPolicy[TatlState]):
 def queue_thresholds(capacity: int, pushing: float, popping: float) -> tuple[int, int]:
     """Return the lengths at which a queue becomes a thief and a victim.
 
-    Notes
-    -----
     ``s = mu T_pop`` and ``S = C - lambda T_push + mu T_pop``, rounded up, ``1 <= s < S <= C``.
 
-    Examples
-    --------
     >>> queue_thresholds(64, 0.5, 0.1)
     (1, 64)
     >>> queue_thresholds(8, 3.0, 2.0)
