@@ -88,8 +88,7 @@ class Catalogue(Generic[Thing]):
     def __contains__(self, name: object) -> bool:
         return name in self._names()
 
-    def _ipython_key_completions_(self) -> list[str]:
-        return self._names()
+    _ipython_key_completions_ = __dir__
 
     def __repr__(self) -> str:
         return f"<{len(self)} by name ({self._kind}): {', '.join(self._names())}>"
@@ -105,18 +104,7 @@ class Catalogue(Generic[Thing]):
 class Named(Generic[Thing]):
     """A policy or workload by name; call it with parameters to get one.
 
-    Parameters
-    ----------
-    kind, spec, gloss : str
-        What it is, its name, and a sentence about it.
-    entry : Entry
-        The class or function that makes it, with what it can be given.
-    values : mapping of str to object
-        Defaults that differ from the entry's.
-    make : callable
-        Takes the name and parameters.
-    result : type
-        Of what it makes.
+    The entry says what it can be given, `values` has defaults that differ from the entry's.
     """
 
     def __init__(
@@ -141,18 +129,7 @@ class Named(Generic[Thing]):
         )
 
     def __call__(self, **params: Any) -> Thing:
-        """Return the policy or workload.
-
-        Parameters
-        ----------
-        **params : object
-            Parameters that differ from the defaults; of a workload also ``seed``.
-
-        Raises
-        ------
-        ConfigurationError
-            Unknown parameter, or a value that is not accepted.
-        """
+        """Return it with parameters that differ from the defaults; of a workload also ``seed``."""
         return self._make(self.spec, params)
 
     def __repr__(self) -> str:

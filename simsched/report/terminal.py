@@ -14,6 +14,9 @@ from rich.tree import Tree
 
 from simsched.report.description import Description, Fact, Row
 
+#: Characters, more than any line has: text for files and programs is not broken into lines.
+UNBROKEN = 100_000
+
 
 def text(described: Description, width: int = 120) -> str:
     """Return a description as lines.
@@ -24,7 +27,7 @@ def text(described: Description, width: int = 120) -> str:
     if any(fact.below for fact in described.facts):
         tree = Tree(Text(title))
         _grow(tree, described.facts, ": ")
-        return _printed(tree, width)
+        return printed(width, tree)
     lines = [title, *(_line(fact, ": ") for fact in described.facts)]
     if described.text:
         lines += ["", described.text]
@@ -33,7 +36,7 @@ def text(described: Description, width: int = 120) -> str:
     if described.figures:
         lines += ["", "figures"]
         lines += [f"  {name} = {value:.4g}" for name, value in described.figures.items()]
-    tables = [_printed(table(each.rows), width) for each in described.tables]
+    tables = [printed(width, table(each.rows)) for each in described.tables]
     return "\n".join([*lines, *tables])
 
 
@@ -71,8 +74,10 @@ def _line(fact: Fact, between: str) -> str:
     return f"{said}  [{fact.source}]" if fact.source else said
 
 
-def _printed(shown: RichTable | Tree, width: int) -> str:
+def printed(width: int, *shown: Any) -> str:
+    """Return what a console of that width prints, without colours and blanks at the end."""
     console = Console(file=StringIO(), width=width, color_system=None)
     with console.capture() as capture:
-        console.print(shown)
+        for each in shown:
+            console.print(each)
     return "\n".join(line.rstrip() for line in capture.get().rstrip().splitlines())
