@@ -46,26 +46,14 @@ class Catalogue(Generic[Thing]):
         self._kind, self._kinds, self._names, self._get = kind, kinds, names, get
 
     def __getitem__(self, name: str) -> Thing:
-        """Return the thing of a name.
-
-        Raises
-        ------
-        ConfigurationError
-            For an unknown name; the message has the nearest one.
-        """
+        """Return the thing of a name; for an unknown one the message has the nearest."""
         names = self._names()
         if name not in names:
             raise ConfigurationError(unknown_name(self._kind, name, names))
         return self._get(name)
 
     def __getattr__(self, name: str) -> Thing:
-        """Return the thing of a name.
-
-        Raises
-        ------
-        AttributeError
-            For an unknown name; the message has the nearest one.
-        """
+        """Return the thing of a name; for an unknown one the message has the nearest."""
         if name.startswith("_"):
             raise AttributeError(name)
         try:

@@ -32,17 +32,8 @@ def _section(shown: Table) -> Iterator[str]:
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    r"""Return a Markdown table as lines.
+    r"""Return a Markdown table as lines; columns of numbers are aligned to the right.
 
-    Parameters
-    ----------
-    titles : sequence of str
-        Of the columns.
-    rows : iterable of sequence
-        Cells; numbers get separators of thousands, and their columns are aligned to the right.
-
-    Examples
-    --------
     >>> table(["name", "cores"], [["a | b", 1000]])
     ['| name | cores |', '| --- | ---: |', '| a \\| b | 1,000 |']
     """
@@ -56,15 +47,7 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
 
 
 def paragraph(text: str, bullet: str = "") -> str:
-    """Return text in lines of a readable length.
-
-    Parameters
-    ----------
-    text : str
-        One paragraph.
-    bullet : str
-        What a list entry begins with, for instance ``* ``.
-    """
+    """Return a paragraph in lines of a readable length, behind a bullet if there is one."""
     return textwrap.fill(
         text,
         width=110,

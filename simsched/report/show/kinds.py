@@ -31,29 +31,24 @@ def describe_kind(kind: str, full: bool = False) -> Description:
     return Description(kind.capitalize(), gloss * full, tables=tables, data=rows)
 
 
+def _chosen(row: Row, full: bool, brief: str, detailed: str) -> Row:
+    """Return the columns of a row that a list has, or a document."""
+    return {key: row[key] for key in (detailed if full else brief).split()}
+
+
 def _machines(full: bool) -> tuple[str, list[Table]]:
-    machines = [load_machine(name) for name in list_machines()]
     gloss = (
         "`simsched show machine NAME` says where every value comes from. "
         "[adding-a-machine.md](adding-a-machine.md) says how to write one."
     )
-    return gloss, [Table([(_machine if full else _sizes)(each) for each in machines], "machine")]
-
-
-def _sizes(machine: Machine) -> Row:
-    return {
-        "name": machine.name,
-        "cores": machine.n_cores,
-        "threads": machine.n_threads,
-        "domains": machine.n_domains,
-        "nodes": len(machine.nodes),
-        "description": machine.description,
-    }
+    brief = "name cores threads domains nodes description"
+    detailed = "name description sockets domains cores threads caches memory"
+    rows = [_machine(load_machine(name)) for name in list_machines()]
+    return gloss, [Table([_chosen(row, full, brief, detailed) for row in rows], "machine")]
 
 
 def _machine(machine: Machine) -> Row:
     """Return the row of a machine: caches by capacity, memory nodes by kind and capacity."""
-    caches = [f"{level.name} {_cache_sizes(machine, level)}" for level in machine.caches]
     shapes = [
         (node.kind, format_size(node.capacity_bytes), f"{node.bandwidth_bytes_per_s / 1e9:g} GB/s")
         for node in machine.nodes
@@ -65,7 +60,8 @@ def _machine(machine: Machine) -> Row:
         "domains": machine.n_domains,
         "cores": machine.n_cores,
         "threads": machine.n_threads,
-        "caches": caches,
+        "nodes": len(machine.nodes),
+        "caches": [f"{level.name} {_cache_sizes(machine, level)}" for level in machine.caches],
         "memory": [f"{shapes.count(shape)} x {' '.join(shape)}" for shape in dict.fromkeys(shapes)],
     }
 
@@ -82,24 +78,18 @@ def _cache_sizes(machine: Machine, level: CacheLevel) -> str:
 
 
 def _workloads(full: bool) -> tuple[str, list[Table]]:
-    presets: list[Row] = [
-        {"name": name, "kind": "preset", "description": load_preset(name).description}
-        for name in list_presets()
-    ]
-    generators: list[Row] = [
-        {"name": item.name, "kind": "generator", "description": item.summary}
+    presets = [_preset(name, full) for name in list_presets()]
+    generators = [
+        {
+            "name": item.name,
+            "kind": "generator",
+            "description": item.summary,
+            "parameters": [*map(Code, item.parameters)],
+        }
         for item in list_workloads()
     ]
-    if full:
-        presets = [_preset(name) for name in list_presets()]
-        generators = [
-            {
-                "name": item.name,
-                "description": item.summary,
-                "parameters": [*map(Code, item.parameters)],
-            }
-            for item in list_workloads()
-        ]
+    columns = "name kind description", "name description parameters"
+    generators = [_chosen(row, full, *columns) for row in generators]
     gloss = (
         "A *preset* is a generator with parameters; experiments may override them. "
         "`simsched show workload NAME` describes both. Task graphs of your own, also in files, are "
@@ -112,9 +102,12 @@ def _workloads(full: bool) -> tuple[str, list[Table]]:
     ]
 
 
-def _preset(name: str) -> Row:
-    """Return the row of a preset, with the sizes of what it is."""
-    workload, preset = resolve_workload(name), load_preset(name)
+def _preset(name: str, full: bool) -> Row:
+    """Return the row of a preset; in documents with the sizes of what it is."""
+    preset = load_preset(name)
+    if not full:
+        return {"name": name, "kind": "preset", "description": preset.description}
+    workload = resolve_workload(name)
     return {
         "name": name,
         "description": preset.description,

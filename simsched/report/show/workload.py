@@ -87,9 +87,9 @@ def _described(
 def _size(graph: TaskGraph) -> str:
     """Return the size of a graph as text."""
     return (
-        f"{graph.n_tasks:,} tasks ({len(graph.leaves):,} without children), {graph.n_edges:,} "
-        f"edges, {graph.n_accesses:,} accesses to {graph.access_bytes:,} bytes"
-    )
+        "{tasks:,} tasks ({leaves:,} without children), {edges:,} edges, "
+        "{accesses:,} accesses to {access_bytes:,} bytes"
+    ).format(**_sizes(graph))
 
 
 def _data(graph: TaskGraph) -> str:
