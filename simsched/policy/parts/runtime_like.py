@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.parts.runtime_queues import RuntimeState
+from simsched.policy.parts.runtime_queues import Q, RuntimeState
 
 HOST, DEVICE = 0, 1
 TYPES = (HOST, DEVICE)  #: of processors
@@ -29,7 +29,7 @@ class Mean:
         self.value += (sample - self.value) / self.n
 
 
-def likes(state: RuntimeState) -> list[Like]:
+def likes(state: RuntimeState[Q]) -> list[Like]:
     """Return the class of every task, and the types of processors that can execute it."""
     able = np.zeros((len(TYPES), state.graph.n_tasks), bool)
     rows = {(int(state.is_device[w]), id(state.able[w])): state.able[w] for w in state.order}

@@ -45,7 +45,7 @@ class Model:
 
 @register("dmda")
 @dataclass(frozen=True, kw_only=True)
-class DequeModel(QueuedRuntime):
+class DequeModel(QueuedRuntime[Model]):
     """A queue for each worker; a ready task joins the one with the best expected end.
 
     Parameters
@@ -111,7 +111,7 @@ class DequeModel(QueuedRuntime):
         """Return whether queues are sorted by them."""
         return self.sorted_queues
 
-    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState[Model]) -> None:
         """Give each worker an empty queue."""
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
         row, cost_s = worker_costs(view, state.graph)
@@ -126,16 +126,18 @@ class DequeModel(QueuedRuntime):
             chosen={},
         )
 
-    def decide(self, view: HookView, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
+    def decide(
+        self, view: HookView, state: RuntimeState[Model], pushed: list[tuple[int, int]]
+    ) -> None:
         """Choose workers for tasks that are pushed at the same time."""
-        model: Model = state.queues
+        model = state.queues
         for task, pusher in pushed:
             released = state.releasing[pusher] if pusher >= 0 else set()
             model.chosen[task] = self.best_worker(view, state, task, view.live.now_ps(), released)
 
-    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState[Model], task: int, pusher: int) -> int:
         """Queue a task where it is expected to end best."""
-        model: Model = state.queues
+        model = state.queues
         now = view.live.now_ps()
         worker, penalty = model.chosen.pop(task)
         queue, length = model.workers[worker], model.cost_ps[worker][task]
@@ -146,15 +148,15 @@ class DequeModel(QueuedRuntime):
         queue.tasks.push(task, state.priority[task] if self.sorted_queues else 0)
         return worker
 
-    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+    def announced_to(self, state: RuntimeState[Model], task: int, owner: int) -> list[int]:
         """Return the worker that has been chosen."""
         return [owner]
 
     def best_worker(
-        self, view: HookView, state: RuntimeState, task: int, now: int, released: set[int]
+        self, view: HookView, state: RuntimeState[Model], task: int, now: int, released: set[int]
     ) -> tuple[int, int]:
         """Return the worker with the smallest fitness, and the time of copies."""
-        model: Model = state.queues
+        model = state.queues
         penalty: dict[int, int] = {}
         ends: list[tuple[int, int, int]] = []
         for worker in state.order:
@@ -174,9 +176,9 @@ class DequeModel(QueuedRuntime):
         worker, _, cost = min(ends, key=lambda e: self.alpha * (e[1] - earliest) + self.beta * e[2])
         return worker, cost
 
-    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState[Model], worker: int) -> int | None:
         """Take a task out of the worker's queue."""
-        model: Model = state.queues
+        model = state.queues
         queue, now = model.workers[worker], view.live.now_ps()
         queue.start_ps = max(queue.start_ps, now)
         if self.pop == "ready" and len(queue.tasks) > 1:
@@ -193,17 +195,19 @@ class DequeModel(QueuedRuntime):
             queue.start_ps = now + queue.pipeline_ps
         return task
 
-    def note_start(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
+    def note_start(
+        self, view: HookView, state: RuntimeState[Model], task: int, worker: int
+    ) -> None:
         """Count the task's computation instead of its transfers."""
-        model: Model = state.queues
+        model = state.queues
         queue, length = model.workers[worker], model.length_ps[task]
         queue.length_ps -= length
         queue.pipeline_ps += length - model.transfer_ps.pop(task)
         queue.start_ps = view.live.now_ps() + queue.pipeline_ps
 
-    def note_end(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
+    def note_end(self, view: HookView, state: RuntimeState[Model], task: int, worker: int) -> None:
         """Count the task no longer."""
-        model: Model = state.queues
+        model = state.queues
         queue = model.workers[worker]
         queue.pipeline_ps -= model.length_ps.pop(task)
         queue.start_ps = max(view.live.now_ps() + queue.pipeline_ps, queue.start_ps)

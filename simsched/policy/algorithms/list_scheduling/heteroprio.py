@@ -80,7 +80,7 @@ class Buckets:
 
 @register("heteroprio")
 @dataclass(frozen=True, kw_only=True)
-class Heteroprio(QueuedRuntime):
+class Heteroprio(QueuedRuntime[Buckets]):
     """Buckets of like tasks; each type of processor visits those first for which it is best.
 
     Parameters
@@ -119,7 +119,7 @@ class Heteroprio(QueuedRuntime):
     min_samples: int = param(16, low=0)
     max_taken: int = param(2, low=1)
 
-    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState[Buckets]) -> None:
         """Start without any knowledge."""
         n_devices = sum(state.is_device[w] for w in state.order)
         state.queues = Buckets(
@@ -129,9 +129,9 @@ class Heteroprio(QueuedRuntime):
             like=likes(state),
         )
 
-    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState[Buckets], task: int, pusher: int) -> int:
         """Put the task into its bucket and learn from it."""
-        buckets: Buckets = state.queues
+        buckets = state.queues
         bucket = self._bucket(buckets, task)
         if buckets.n_pushed % self.ordering_interval == 0:
             for kind in TYPES:
@@ -147,7 +147,7 @@ class Heteroprio(QueuedRuntime):
         bucket.tasks.append(task)
         return state.order[0]
 
-    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+    def announced_to(self, state: RuntimeState[Buckets], task: int, owner: int) -> list[int]:
         """Return the first device that sleeps, otherwise all cores, if they can execute it."""
         return state.first_to_wake(task)
 
@@ -160,9 +160,9 @@ class Heteroprio(QueuedRuntime):
                 buckets.order[kind].append(like)
         return buckets.of_like[like]
 
-    def _learn_push(self, state: RuntimeState, task: int, bucket: Bucket) -> None:
+    def _learn_push(self, state: RuntimeState[Buckets], task: int, bucket: Bucket) -> None:
         """Take a ready task into the shares of buckets and into what tasks of its own release."""
-        buckets: Buckets = state.queues
+        buckets = state.queues
         bucket.n_pushed = min(bucket.n_pushed + 1, MEMORY)
         total = sum(b.n_pushed for b in buckets.of_like.values())
         like = buckets.like[task]
@@ -180,9 +180,9 @@ class Heteroprio(QueuedRuntime):
         for kind in TYPES:
             bucket.released[kind].add(released[kind])
 
-    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState[Buckets], worker: int) -> int | None:
         """Fill the worker's queue from the buckets; take from it, or from another worker's."""
-        buckets: Buckets = state.queues
+        buckets = state.queues
         kind, own = int(state.is_device[worker]), buckets.taken[worker]
         order, able = buckets.order[kind], state.can_run(worker)
         left = sum(len(buckets.of_like[c].tasks) for c in order)
@@ -218,13 +218,17 @@ class Heteroprio(QueuedRuntime):
             return True
         return len(bucket.tasks) / buckets.n_workers[bucket.fastest] >= bucket.slow_factor
 
-    def note_start(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
+    def note_start(
+        self, view: HookView, state: RuntimeState[Buckets], task: int, worker: int
+    ) -> None:
         """Note when the task begins."""
         state.queues.begun_ps[worker] = view.live.now_ps()
 
-    def note_end(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
+    def note_end(
+        self, view: HookView, state: RuntimeState[Buckets], task: int, worker: int
+    ) -> None:
         """Learn how long the task has taken, and where."""
-        buckets: Buckets = state.queues
+        buckets = state.queues
         bucket, kind = self._bucket(buckets, task), int(state.is_device[worker])
         bucket.n_executed = min(bucket.n_executed + 1, MEMORY)
         bucket.executed[kind] += 1.0 / max(1, bucket.n_executed - 1)
