@@ -88,5 +88,5 @@ def test_wrong_records_are_refused(params: dict[str, tuple[int, ...]], message: 
 
 
 def test_parameters_are_tuples() -> None:
-    with pytest.raises(ConfigurationError, match=r"worker: found .* of type tuple"):
+    with pytest.raises(ConfigurationError, match=r"worker: found .*, accepted a tuple"):
         make_policy("recorded", {"worker": [0, 1]})
