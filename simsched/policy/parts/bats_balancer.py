@@ -17,8 +17,6 @@ PUBLISHED_SAMPLES = 4  #: pages of each block, also of blocks that have fewer
 def monitoring_workers(worker_domain: NDArray[np.int32], n_threads: int) -> list[int]:
     """Return the workers that monitor: from the domains in turn, the last ones first, never all.
 
-    Examples
-    --------
     >>> monitoring_workers(np.array([0, 0, 0, 1, 1, 1], np.int32), 3)
     [2, 5, 1]
     """

@@ -27,8 +27,6 @@ class Team(NamedTuple):
 def make_team(view: PlanView, io: str, pes: int) -> Team:
     """Return which workers compute and which move data.
 
-    Notes
-    -----
     Processing elements are the first workers of cores. Helpers are second workers of the same
     cores: that of the first processing element for ``single``. Where a core that is needed has only
     one worker, workers are paired instead: every second one helps the one before it; for
@@ -64,8 +62,6 @@ def make_team(view: PlanView, io: str, pes: int) -> Team:
 def map_chares(n_tasks: int, n_pes: int, mapping: str) -> Int32Array:
     """Return the processing element of each task.
 
-    Examples
-    --------
     >>> map_chares(5, 2, "block").tolist(), map_chares(5, 2, "cyclic").tolist()
     ([0, 0, 0, 1, 1], [0, 1, 0, 1, 0])
     """

@@ -64,8 +64,6 @@ def with_moves(
 ) -> MovingWorkload:
     """Return a program that fetches blocks before use and evicts them afterwards.
 
-    Notes
-    -----
     Tasks keep their numbers. Fetch s is task ``n + 2 s``, in the order of stays, and its copy the
     next one; evicts follow in the same way. A fetch or evict allocates in its body and then runs
     the copy, which it spawns as its only child: the two do not overlap. Dependences are: fetch

@@ -16,8 +16,6 @@ Int64Array = NDArray[np.int64]
 def messages(graph: TaskGraph) -> csr_array:
     """Return the messages between each pair of tasks; symmetric, shape (n_tasks, n_tasks).
 
-    Notes
-    -----
     One for each edge, and one for each block that one task of the pair writes and the other one
     touches; of several writers of a block the first counts.
     """

@@ -28,7 +28,6 @@ class CoreGroups:
 
     @property
     def n(self) -> int:
-        """Number of groups."""
         return len(self.size)
 
     @property
@@ -49,8 +48,6 @@ def core_groups(view: PlanView) -> CoreGroups:
 def preference(group: int, n_groups: int) -> list[int]:
     """Return the order in which a core of a group looks at the groups: help the weaker first.
 
-    Examples
-    --------
     >>> preference(1, 3)
     [1, 2, 0]
     """
@@ -65,8 +62,6 @@ def n_candidates(items: int, n_groups: int) -> int:
 def cut_points(times: ArrayLike, size: ArrayLike) -> list[int]:
     """Return where a row of items is cut so that the slowest group needs least time.
 
-    Notes
-    -----
     A group needs ``sum of its times / size``. All ways to cut the row into non-empty parts are
     compared; of equal ones the last in lexicographic order remains, because the published loop
     replaces what is not better. With more than `MAX_CANDIDATES` ways, the smallest time is found by

@@ -48,7 +48,6 @@ class Sides:
 
     @property
     def n_parts(self) -> int:
-        """Number of parts."""
         return bool(self.cpu) + len(self.devices)
 
     @property
@@ -75,7 +74,7 @@ class Loop:
 def is_loop(program: Workload) -> bool:
     """Return whether a program with divisible work can be divided anywhere.
 
-    Its parts are independent tasks, all with the same costs per unit.
+    Its parts are then independent tasks, all with the same costs per unit.
     """
     graph, division = program.graph, program.division
     assert division is not None
@@ -149,9 +148,9 @@ def step_program(view: PlanView, threads: int) -> Workload:
     """Return the program whose iterations are steps.
 
     The processor's part is a task for each of its threads, with equal shares of the part. The part
-    of a device copies its input from main memory, runs the kernel and copies the output back. The
-    kernel includes the machine's cost of a launch. A copy reads or writes main memory over the link
-    of the device.
+    of a device copies its input from main memory, runs the kernel, with the machine's cost of a
+    launch, and copies the output back. A copy reads or writes main memory over the link of the
+    device.
     """
     program, loop, sides = view.workload, loop_of(view.workload), sides_of(view, threads)
     rows = []
@@ -177,7 +176,6 @@ def step_program(view: PlanView, threads: int) -> Workload:
 
 
 def _assembled(graph: TaskGraph, loop: Loop, rows: list[_Row]) -> tuple[TaskGraph, Division]:
-    """Return the graph of a step and its division."""
     n, n_kinds = len(rows), len(loop.kinds)
     fixed, unit, least = (
         np.full((n_kinds, n), np.inf),
@@ -220,8 +218,6 @@ def _assembled(graph: TaskGraph, loop: Loop, rows: list[_Row]) -> tuple[TaskGrap
 def rounded(shares: FloatArray, count: int) -> Int64Array:
     """Return whole units by shares: rounded for the parts after the first, which gets the rest.
 
-    Examples
-    --------
     >>> rounded(np.array([0.5, 0.5]), 513).tolist()
     [256, 257]
     """
@@ -242,13 +238,9 @@ def first_fraction(units: int, fraction: float, least: int) -> int:
 def with_unmeasured(units: Int64Array, unmeasured: NDArray[np.bool_]) -> Int64Array:
     """Return a step in which parts whose speed is not known have a unit each.
 
-    Notes
-    -----
     Each unit comes from the part that has most to spare, the first of several; a part that needs
     one keeps its last. In a step with fewer units than such parts some remain without.
 
-    Examples
-    --------
     >>> with_unmeasured(np.array([0, 3, 5]), np.array([True, True, False])).tolist()
     [1, 3, 4]
     >>> with_unmeasured(np.array([0, 1]), np.array([True, True])).tolist()
@@ -303,12 +295,10 @@ class DividingPolicy(PlacedPolicy[DivisionState]):
         return step_program(view, self.threads)
 
     def start(self, view: PlanView) -> DivisionState:
-        """Return who takes part."""
         sides = sides_of(view, self.threads)
         return DivisionState(sides, device_shares(sides, 0.5), np.zeros(sides.n_parts))
 
     def plan(self, view: PlanView, state: DivisionState, graph: TaskGraph) -> Plan:
-        """Return a plan in which every part stays on its workers."""
         if view.workload.division is None:
             return central_queue(graph)
         workers = list(state.sides.cpu)
@@ -391,8 +381,6 @@ class MeasuringPolicy(DividingPolicy):
     def follow(self, view: PlanView, state: DivisionState, counters: Counters) -> FloatArray:
         """Return new shares, in proportion to the speeds of the step that has just ended.
 
-        Notes
-        -----
         Speeds are units per second, ``r_p = n_p / T_p``; new shares ``r_p / sum r``. A part that
         had no units keeps the speed that it had before; shares remain until the speed of every part
         that has a share is known.

@@ -29,8 +29,6 @@ class _Parts:
 def flatten(graph: TaskGraph) -> TaskGraph:
     """Return the work of a spawn tree as independent tasks in the order of the tree.
 
-    Notes
-    -----
     Leaves are kept. Bodies and joins of inner tasks divide and collect: they are dropped unless
     they access data or, in a graph without any access, have operations. What is kept becomes a task
     without a parent; where the tree has ordered kept parts (a merge after the sorting of both
@@ -159,8 +157,6 @@ def _edges(graph: TaskGraph, parts: _Parts) -> tuple[Int64Array, Int64Array]:
 def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
     """Return the worker of each loop item: contiguous parts, the first ones one item larger.
 
-    Examples
-    --------
     >>> static_chunks(7, 3).tolist()
     [0, 0, 0, 1, 1, 2, 2]
     """
@@ -173,8 +169,7 @@ def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
 def least_of_loop(workload: Workload) -> Iterator[Workload]:
     """Yield a program as a loop executes it at the least, whatever loop that is.
 
-    Leaves of a spawn tree stay, and of the rest what touches data: creating tasks is left out, and
-    so are bodies and joins that merely divide and collect.
+    Leaves of a spawn tree stay, and of the rest what touches data.
     """
     init = workload.init and _least_graph(workload.init)
     yield replace(workload, graph=_least_graph(workload.graph), init=init)

@@ -1,12 +1,8 @@
 """Formulas of the MapReduce schedulers: progress, stragglers, slow nodes, history, bins.
 
-Plain functions of numbers; the policies of this family call them with what their job tracker knows.
-A task's *score* is the part of it that is done, its *rate* is score over running time.
-
-References
-----------
-Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, chapter
-7; equations are quoted by its numbers.
+A task's *score* is the part of it that is done, its *rate* is score over running time. Equations
+are those of Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer
+2017, chapter 7.
 """
 
 from __future__ import annotations
@@ -31,15 +27,10 @@ _ROUNDING = 1e-12  # so that 0.8 - 0.2 is not less than 0.6
 
 
 def progress_score(weights: Sequence[float], phase: int, fraction: float) -> float:
-    """Return the score of a task.
+    """Return the score of a task: the weights of finished phases plus its part of the present one.
 
-    Notes
-    -----
-    Sum of the weights of finished phases plus ``weights[phase] * fraction``, at most 1: equation
-    7.3 for the weights of Hadoop, 7.9 and 7.10 for those of SAMR.
+    At most 1. Equation 7.3 for the weights of Hadoop, 7.9 and 7.10 for those of SAMR.
 
-    Examples
-    --------
     >>> progress_score(REDUCE_WEIGHTS, 1, 0.5)
     0.5
     """
@@ -49,8 +40,6 @@ def progress_score(weights: Sequence[float], phase: int, fraction: float) -> flo
 def progress_rate(score: float, running_s: float) -> float:
     """Return score over running time, per second; 0 for a task that has just begun (equation 7.5).
 
-    Examples
-    --------
     >>> progress_rate(0.5, 20.0)
     0.025
     """
@@ -58,14 +47,8 @@ def progress_rate(score: float, running_s: float) -> float:
 
 
 def time_to_end(score: float, running_s: float) -> float:
-    """Return the remaining time in seconds if the rate stays (equation 7.6).
+    """Return the remaining seconds if the rate stays (equation 7.6); infinite at a score of 0.
 
-    Notes
-    -----
-    ``(1 - score) / rate = running_s * (1 - score) / score``; infinite while the score is 0.
-
-    Examples
-    --------
     >>> round(time_to_end(1 / 3, 30.0), 9)
     60.0
     """
@@ -75,8 +58,6 @@ def time_to_end(score: float, running_s: float) -> float:
 def lags_behind(scores: FloatArray, gap: float = PROGRESS_GAP) -> BoolArray:
     """Return which running tasks are stragglers under least progress (equation 7.4).
 
-    Examples
-    --------
     >>> lags_behind(np.array([0.7, 0.5, 0.9, 0.9, 0.9, 0.9])).tolist()
     [False, True, False, False, False, False]
     """
@@ -89,8 +70,6 @@ def lags_behind(scores: FloatArray, gap: float = PROGRESS_GAP) -> BoolArray:
 def update_weights(old: Sequence[float], observed: Sequence[float], history: float) -> Weights:
     """Return the weights of a node after it has ended a task (equation 7.8).
 
-    Examples
-    --------
     >>> [round(v, 9) for v in update_weights((1.0, 0.0), (0.75, 0.25), 0.2)]
     [0.8, 0.2]
     """
@@ -102,8 +81,6 @@ def update_weights(old: Sequence[float], observed: Sequence[float], history: flo
 def slow_tasks(rates: FloatArray, task_cap: float) -> BoolArray:
     """Return which tasks are much slower than the average of their kind (equation 7.11).
 
-    Examples
-    --------
     >>> slow_tasks(np.array([1.0, 1.0, 0.6, 1.4]), 0.3).tolist()
     [False, False, True, False]
     """
@@ -114,14 +91,8 @@ def slow_tasks(rates: FloatArray, task_cap: float) -> BoolArray:
 
 
 def most_stragglers(n_running: int, strag_cap: float) -> int:
-    """Return the upper bound of stragglers, ``strag_cap * n_running`` rounded up.
+    """Return the upper bound of stragglers; rounded up, so that a single task can be backed up.
 
-    Notes
-    -----
-    The source does not say how it rounds; up, so that a single running task can be backed up.
-
-    Examples
-    --------
     >>> most_stragglers(12, 0.2)
     3
     """
@@ -131,8 +102,6 @@ def most_stragglers(n_running: int, strag_cap: float) -> int:
 def longest_first(remaining_s: Sequence[float], candidates: BoolArray, most: int) -> list[int]:
     """Return at most `most` of the candidates, longest remaining time first, then by index.
 
-    Examples
-    --------
     >>> longest_first([5.0, 9.0, 7.0], np.array([True, True, False]), 2)
     [1, 0]
     """
@@ -143,8 +112,6 @@ def longest_first(remaining_s: Sequence[float], candidates: BoolArray, most: int
 def slow_nodes(node_rates: FloatArray, node_cap: float, most_share: float) -> BoolArray:
     """Return which nodes are slow for one kind of task (equation 7.12).
 
-    Examples
-    --------
     >>> slow_nodes(np.array([1.0, 1.0, 0.1, 0.3, np.nan]), 0.2, 0.3).tolist()
     [False, False, True, False, False]
     """
@@ -162,12 +129,6 @@ def slow_nodes(node_rates: FloatArray, node_cap: float, most_share: float) -> Bo
 def percentile(values: Sequence[float], percent: float) -> float:
     """Return a percentile of values, interpolated linearly; minus infinity without values.
 
-    Notes
-    -----
-    The thresholds of LATE: a value is slow if it is less than the percentile.
-
-    Examples
-    --------
     >>> percentile([1.0, 2.0, 3.0, 4.0, 5.0], 25.0)
     2.0
     """
@@ -177,8 +138,6 @@ def percentile(values: Sequence[float], percent: float) -> float:
 def map_ratio(slower_s: float, faster_s: float) -> float:
     """Return how many map tasks a fast node ends in the time of one on a slow node (equation 7.7).
 
-    Examples
-    --------
     >>> map_ratio(90.0, 30.0)
     3.0
     """
@@ -188,8 +147,6 @@ def map_ratio(slower_s: float, faster_s: float) -> float:
 def shuffle_lag(computed: Sequence[int], communicated: Sequence[int]) -> int:
     """Return how many map tasks are computed but not delivered to the reducers, over all nodes.
 
-    Examples
-    --------
     >>> shuffle_lag([4, 3, 2], [3, 1, 1])
     4
     """
@@ -199,13 +156,9 @@ def shuffle_lag(computed: Sequence[int], communicated: Sequence[int]) -> int:
 def reduce_bins(n_reduces: int, multiplier: int, factors: Sequence[float]) -> list[int]:
     """Return how many hash bins each reduce task gets, in proportion to its node's speed.
 
-    Notes
-    -----
     All ``n_reduces * multiplier`` bins are given out; whole numbers by the largest remainder, of
     equal ones the earlier task.
 
-    Examples
-    --------
     >>> reduce_bins(2, 4, [3.0, 1.0])
     [6, 2]
     """

@@ -69,7 +69,6 @@ class SpeculativePolicy(MapReducePolicy[H]):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks at the cluster in seconds."""
         return min(self.sample_s, self.heartbeat_s) if self.tuned_weights else self.heartbeat_s
 
     # -------------------------------------------------------------------------------------------
@@ -83,7 +82,6 @@ class SpeculativePolicy(MapReducePolicy[H]):
         return state.weights.get(_key(state, attempt), DEFAULT_WEIGHTS[kind])
 
     def score(self, state: H, attempt: Attempt) -> float:
-        """Return the progress score."""
         return progress_score(self.weights(state, attempt), attempt.phase, attempt.fraction)
 
     def rate(self, view: HookView, state: H, attempt: Attempt) -> float:
@@ -101,10 +99,8 @@ class SpeculativePolicy(MapReducePolicy[H]):
     def judged(self, view: HookView, state: H, kind: int) -> list[Attempt]:
         """Return the attempts that stand for the running tasks of a kind, one each, by worker.
 
-        Notes
-        -----
-        A task is as far as the most advanced attempt at it, as in Hadoop
-        (``TaskInProgress.recomputeProgress``); of equal ones, the one at the first worker counts.
+        A task is as far as the most advanced attempt at it; of equal ones, the one at the first
+        worker counts.
         """
         first: dict[int, Attempt] = {}
         for attempt in self.reported(view, state, kind):
@@ -138,7 +134,6 @@ class SpeculativePolicy(MapReducePolicy[H]):
     # history
 
     def learn(self, view: HookView, state: H, attempt: Attempt) -> None:
-        """Update the weights of the node that has ended a task."""
         observed = observed_weights(state, attempt, view.live.now_ps())
         if self.tuned_weights and observed is not None:
             key = _key(state, attempt)

@@ -55,8 +55,6 @@ def plan_residency(
 ) -> Residency:
     """Return the stays of blocks in fast memory for one iteration that begins and ends without any.
 
-    Notes
-    -----
     A task arrives at its processing element's queue when all its predecessors have ended, tasks
     without any in the order of their numbers. The heads of the queues are admitted in turn, a task
     with all its blocks or not at all; one that finds no room waits, and all others with it, so that
@@ -88,8 +86,6 @@ def plan_residency(
 def _classed(block_bytes: Int64Array) -> Int64Array:
     """Return sizes rounded up to the largest of their class; classes span an eighth.
 
-    Examples
-    --------
     >>> _classed(np.array([1000, 1004, 2000, 0])).tolist()
     [1004, 1004, 2000, 0]
     """

@@ -103,8 +103,6 @@ class Estimates:
 def estimate(view: PlanView, graph: TaskGraph) -> Estimates:
     """Return what a static scheduler may know of a graph.
 
-    Notes
-    -----
     A task costs its operations at the speed of a core whose other hardware threads are idle.
     Accesses are not part of it: how long they take depends on the schedule. Neither are copies of
     what no task has written: these models have no input. Bytes over an edge are, block by block,

@@ -24,18 +24,11 @@ def touched_bytes(graph: TaskGraph) -> csr_array:
 
 
 def sharing_graph(graph: TaskGraph, most_sharers: int = 64) -> csr_array:
-    """Return how many bytes each pair of tasks shares.
+    """Return how many bytes each pair of tasks shares (Yoo et al., SPAA 2013).
 
-    Notes
-    -----
     Which bytes of a block a task touches is not recorded. Two tasks that touch a and b bytes of a
     block of s share ``a b / s`` of them: all that the smaller one touches when the other touches
     the whole block, which is the case of a halo.
-
-    References
-    ----------
-    R. M. Yoo et al., *Locality-aware task management for unstructured parallelism: a quantitative
-    limit study*, SPAA 2013, as summarised in Q. Chen, M. Guo, Springer 2017, section 4.3.7.
     """
     touched = touched_bytes(graph)
     by_block = touched.T.tocsr()
@@ -66,12 +59,7 @@ def sharing_graph(graph: TaskGraph, most_sharers: int = 64) -> csr_array:
 
 
 def working_set_bytes(touched: csr_array, block_bytes: Int64Array, tasks: Int64Array) -> float:
-    """Return the bytes that a group of tasks touches.
-
-    Notes
-    -----
-    Per block ``min(sum over the tasks, size of the block)``.
-    """
+    """Return the bytes that a group of tasks touches, of a block at most its size."""
     total = np.asarray(touched[tasks].sum(axis=0)).ravel()
     return float(np.minimum(total, block_bytes).sum())
 
@@ -79,8 +67,6 @@ def working_set_bytes(touched: csr_array, block_bytes: Int64Array, tasks: Int64A
 def bisect(shared: csr_array, weight: FloatArray) -> tuple[Int64Array, Int64Array]:
     """Return two groups of vertices of about equal weight with little sharing between them.
 
-    Notes
-    -----
     Spectral bisection stands in for the multilevel partitioner METIS: vertices are put in the order
     of the Fiedler vector (NetworkX), which is the optimum of the relaxed problem, and cut where
     half of the weight is reached. Components follow each other by their first vertex. Values are
@@ -107,12 +93,7 @@ def fitting_groups(
     capacity_bytes: float,
     least_groups: int,
 ) -> list[Int64Array]:
-    """Return groups of tasks whose working sets fit a cache.
-
-    Notes
-    -----
-    A group that does not fit is halved, a single task never.
-    """
+    """Return groups of tasks whose working sets fit a cache, halving those that do not."""
     done: list[Int64Array] = []
     todo = [tasks]
     while todo:
@@ -133,13 +114,9 @@ def fitting_groups(
 def maximum_spanning_order(shared: csr_array) -> list[int]:
     """Return the order in which Prim's algorithm reaches vertices along the largest weights.
 
-    Notes
-    -----
     It starts at vertex 0. The next vertex is the one that shares most with those already placed,
     the lowest-numbered of equal ones.
 
-    Examples
-    --------
     >>> maximum_spanning_order(csr_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]]))
     [0, 2, 1]
     """

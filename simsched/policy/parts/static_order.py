@@ -41,12 +41,7 @@ def scheduled(
 
 
 def tied(graph: TaskGraph, first: NDArray[np.integer], second: NDArray[np.integer]) -> TaskGraph:
-    """Return the graph with more dependences, leaving out those that it has already.
-
-    Notes
-    -----
-    The program's own edges stay in front: they are followed in their order.
-    """
+    """Return the graph with dependences that it has not yet, behind its own edges."""
     n = graph.n_tasks
     source = np.repeat(np.arange(n, dtype=np.int64), np.diff(graph.succ_ptr))
     known = np.isin(first.astype(np.int64) * n + second, source * n + graph.succ)
@@ -69,8 +64,6 @@ def follow(
 ) -> TaskGraph:
     """Return the graph in which tasks become ready in the order of their worker's schedule.
 
-    Notes
-    -----
     Of tasks with equal starts the one that ends first comes first, then the one with more `below`
     it, then the lower one. Tasks that take no time start when others do, also those that they wait
     for; as this order grows along every edge of the program it never contradicts one.

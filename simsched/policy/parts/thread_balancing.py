@@ -19,8 +19,6 @@ def even_out(
 ) -> list[Move]:
     """Return moves of waiting threads from the busiest core to the idlest until that gains nothing.
 
-    Notes
-    -----
     A move gains if the idlest core has no thread at all, or if its load is then still below what
     the busiest core had. Of equally idle cores the fastest comes first. Threads that run stay, and
     a thread moves once.
