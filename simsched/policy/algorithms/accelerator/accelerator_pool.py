@@ -54,7 +54,6 @@ class PoolState:
 
     @property
     def now(self) -> Layout:
-        """The layout of the present graph."""
         assert self.layout is not None
         return self.layout
 
@@ -187,7 +186,6 @@ class CpuSidePool(ReorderingPolicy[PoolState]):
     in_flight: int = param(2, low=1, high=1024)
 
     def start(self, view: PlanView) -> PoolState:
-        """Return the state of a run."""
         return PoolState()
 
     def chosen(self, view: HookView, state: PoolState) -> Iterator[Release]:

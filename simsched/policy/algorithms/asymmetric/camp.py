@@ -21,8 +21,6 @@ FloatArray = NDArray[np.float64]
 def utility_factor(speedup: float, threads: int, fast_cores: int) -> float:
     """Return how much an application gains from fast cores (equation 5.1).
 
-    Examples
-    --------
     >>> utility_factor(2.0, 4, 4), utility_factor(2.0, 5, 4)
     (2.0, 0.5)
     """
@@ -102,7 +100,6 @@ class Camp(ThreadScheduler):
             )
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
-        """Return the places that threads change."""
         class_of = self._classes(view, state)
         group = state.groups.of_worker
         moves = even_out(
@@ -189,7 +186,6 @@ class BiasScheduling(ThreadScheduler):
     stall_share: float = param(0.3, low=0.0, high=1.0)
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
-        """Return the places that threads change."""
         _, stalled = speedups(view, state.groups)
         group = state.groups.of_worker
         running = running_tasks(view)

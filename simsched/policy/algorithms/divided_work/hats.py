@@ -19,8 +19,6 @@ from simsched.policy.parts.division import (
 def share_variance(new: FloatArray, old: FloatArray) -> float:
     """Return the sample variance of each side's two shares, the largest.
 
-    Examples
-    --------
     >>> share_variance(np.array([0.49, 0.51]), np.array([0.5, 0.5])) < 5.1e-5
     True
     """
@@ -59,7 +57,6 @@ class Hats(MeasuringPolicy):
     variance_threshold: float = param(5e-5, low=0.0)
 
     def first_step(self, state: DivisionState, units: int) -> int:
-        """Return the initial fraction, at least a unit for each part that has a share."""
         return first_fraction(units, self.initial_fraction, int(state.unmeasured.sum()))
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:

@@ -22,10 +22,9 @@ class CentralQueue(QueuedRuntime):
     Notes
     -----
     *eager* takes tasks in the order in which they became ready, *prio* the most urgent one. A push
-    calls the first device whose worker sleeps; if there is none it calls all cores that sleep: in
-    StarPU's simulation a core that has been called once never counts as woken by the next call,
-    which therefore goes on to others. Data are fetched when a worker has taken the task; nothing is
-    known of durations.
+    calls the first device whose worker sleeps; if there is none it calls all cores that sleep. Data
+    are fetched when a worker has taken the task; nothing is known of durations. Readings:
+    docs/sources/starpu.md.
 
     References
     ----------
@@ -35,20 +34,16 @@ class CentralQueue(QueuedRuntime):
     sorted_queue: bool = param(False)
 
     def open_queues(self, view: PlanView, state: RuntimeState) -> None:
-        """Make an empty queue."""
         state.queues = TaskQueue()
 
     def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
-        """Put the task behind the others."""
         state.queues.push(task, state.priority[task] if self.sorted_queue else 0)
         return state.order[0]
 
     def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
-        """Return the first device that sleeps, otherwise all cores, if they can execute it."""
         return state.first_to_wake(task)
 
     def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
-        """Take the first task that the worker can execute."""
         task: int | None = state.queues.pop(state.can_run(worker))
         return task
 
@@ -81,11 +76,9 @@ class RandomWorker(QueuedRuntime):
     core_weight: float = param(0.5, low=0.0)
 
     def open_queues(self, view: PlanView, state: RuntimeState) -> None:
-        """Give each worker an empty queue."""
         state.queues = {worker: TaskQueue() for worker in state.order}
 
     def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
-        """Put the task into the queue of a random worker."""
         able = [w for w in state.order if state.can_run(w)(task)]
         weights = [self.device_weight if state.is_device[w] else self.core_weight for w in able]
         left, chosen = view.rng.random() * sum(weights), able[-1]
@@ -98,11 +91,9 @@ class RandomWorker(QueuedRuntime):
         return chosen
 
     def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
-        """Return the worker whose queue it is."""
         return [owner]
 
     def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
-        """Take the first task of the worker's queue."""
         task: int | None = state.queues[worker].pop()
         return task
 

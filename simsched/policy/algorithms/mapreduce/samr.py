@@ -45,39 +45,20 @@ class Samr(SpeculativePolicy[History]):
         Strag_Cap: at most this part of the running tasks are stragglers.
     history : str
         File with the weights that the nodes have kept from earlier jobs of the same applications,
-        as a run from Python leaves it (see the notes); none by default. A relative path counts
-        from the working directory.
+        as :func:`~simsched.policy.parts.mapreduce_history.write_history` leaves it
+        (docs/python-api.md); none by default. It is read when the policy is made. A relative path
+        counts from the working directory.
 
     Notes
     -----
     Every node keeps its weights by application and updates them when it has ended a task (equation
     7.8); later iterations of a run find what earlier ones have learnt. Nodes without weights begin
-    with those of Hadoop. The source stores weights when a job has ended; so does, for a run,
-    :func:`simsched.policy.parts.mapreduce_history.write_history` (docs/python-api.md has the
-    program)::
-
-        write_history("sort.yaml", run.state)
-
-    ``samr[history=sort.yaml]`` then begins with them, in a later run from Python, on the command
-    line or in an experiment. The file is read when the policy is made.
-
-    Stragglers are tasks that are both slow (equation 7.11, against the average rate of the running
-    tasks of their kind in their job, see `average_over`) and among the ``straggler_cap * running
-    tasks`` (rounded up) slow tasks with the longest remaining time (Algorithm 11). A free map slot
-    of a node that is not map slow gets the straggling map task with the longest remaining time,
-    likewise reduce slots (Algorithm 12). Backups are at most as many as stragglers, one for each
-    task. Tasks of different jobs have rates that cannot be compared: nodes are map slow or reduce
-    slow in a job, too, and get no backups of its tasks. Both caps on stragglers are for all jobs.
-
-    As ``average_over=running``, the default, takes the average over the tasks that run, the last
-    task of its kind in a job equals it, is no straggler and gets no backup, however slow its node
-    is; tasks that are slow together hide each other likewise. ``average_over=all`` also counts the
-    rates of the tasks that have ended, and finds these.
-
-    Phases are sampled and stragglers are determined every 100 ms in the source; here stragglers are
-    determined when a node asks, at its heartbeat, which shows the same as at most 100 ms before.
-    The rates of tasks that have just begun mean nothing: tasks count from `least_running_s` on, one
-    heartbeat here; the source has no such time.
+    with those of Hadoop. Stragglers are tasks that are both slow (equation 7.11, against the
+    average rate of their kind in their job, see `average_over`) and among the ``straggler_cap *
+    running tasks`` (rounded up) slow tasks with the longest remaining time (Algorithm 11). A free
+    map slot of a node that is not map slow gets the straggling map task with the longest remaining
+    time, likewise reduce slots (Algorithm 12). Backups are at most as many as stragglers, one for
+    each task. Readings: docs/sources/mapreduce.md.
 
     References
     ----------

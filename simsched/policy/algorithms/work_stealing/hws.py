@@ -28,8 +28,6 @@ SLAVE, LOCAL, GLOBAL = 0, 1, 2  #: pool groups
 def default_limit(n_groups: int) -> int:
     """Return a level limit that makes at least two blocks for each group of a binary tree.
 
-    Examples
-    --------
     >>> default_limit(4)
     3
     """

@@ -48,8 +48,6 @@ def stealing_plan(
 def main_on_fastest(plan: Plan, view: PlanView, graph: TaskGraph, group: Int32Array) -> Plan:
     """Return a plan of random stealing whose main task starts on a core of the fastest group.
 
-    Notes
-    -----
     The main task waits in a pool that the first worker on such a core looks into and nobody else.
     Its continuations are in the pools that everybody steals from. The plan stays as it is where all
     cores are equal or of different kinds, or not exactly one task without a parent spawns others.
