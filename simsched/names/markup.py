@@ -10,19 +10,8 @@ UNBROKEN = 100_000
 
 
 def facts(title: str, rows: Iterable[tuple[str, object]], text: str = "") -> str:
-    """Return a heading, a paragraph and a table of two columns.
+    """Return a heading, a paragraph, unless `text` is empty, and a table of names and values.
 
-    Parameters
-    ----------
-    title : str
-        The heading.
-    rows : iterable of (str, object)
-        Name and value of each row.
-    text : str
-        Paragraph below the heading; none if empty.
-
-    Examples
-    --------
     >>> facts("a < b", [("x", 1)])[:40]
     '<div><b>a &lt; b</b><table><tr><th style'
     """
@@ -30,15 +19,7 @@ def facts(title: str, rows: Iterable[tuple[str, object]], text: str = "") -> str
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a table; the first cell of each row is its heading.
-
-    Parameters
-    ----------
-    head : iterable of str
-        Headings of the columns; none if empty.
-    rows : iterable of iterable of object
-        Cells.
-    """
+    """Return a table, with or without a head; the first cell of each row is its heading."""
     names = "".join(f'<th style="text-align:left">{escape(name)}</th>' for name in head)
     lines = [f"<tr>{names}</tr>"] if names else []
     for row in rows:
