@@ -5,7 +5,7 @@
 # can be interrupted at any moment.
 
 PYTHON ?= python3
-PYTEST_ARGS ?= -n 2
+PYTEST_ARGS ?= -n 2 --dist worksteal
 BIN := .venv/bin
 CODE := $(wildcard simsched tests tools benchmarks)
 

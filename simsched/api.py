@@ -19,12 +19,12 @@ from simsched.files.resources import data_dir
 from simsched.files.yaml_reader import Document, read_named
 from simsched.machine import Machine
 from simsched.policy import Policy
-from simsched.report.result import Result, finite
+from simsched.report.result import Result
 from simsched.reproduction.claims import claims_about
 from simsched.reproduction.judge import Verdict
 from simsched.workload import TaskGraph, Workload
 
-__all__ = ["Result", "finish", "finite", "list_experiments", "load_experiment", "run", "run_study"]
+__all__ = ["Result", "finish", "list_experiments", "load_experiment", "run", "run_study"]
 
 #: A larger comparison is not drawn: nobody can read it, and no file format holds any size.
 MAX_BARS = 200

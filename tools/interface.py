@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from simsched.engine.interface.contents import CODES, COUNTED, GIVEN
+from simsched.engine.interface.decisions import DECISIONS, HOOKS, N_NUMBERS, word_of
 from simsched.engine.interface.table import Member, Range, Rising, Struct, struct_of
 from simsched.names.docstrings import summary
+from simsched.policy.contract.records import MAX_INDEX, MAX_WHOLE, NEVER_PS, numbers_of
 from simsched.report.markdown import table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -138,7 +140,18 @@ def header() -> Iterator[str]:
             gap = "" if c_type.endswith("*") else " "
             yield from beside(f"{c_type}{gap}{name};", gloss(leaf.member))
         yield f"}} {struct.c_type};"
+    yield from decisions()
     yield from ("", "#endif")
+
+
+def decisions() -> Iterator[str]:
+    """Yield the lines of the union of all kinds of decisions."""
+    yield from ("", *comment("A decision of a hook: the numbers of its record, by their names."))
+    yield from ("typedef union {", f"    int64_t number[{N_NUMBERS}];", "    int64_t kind;")
+    for decision in DECISIONS:
+        names = ", ".join(["kind", *(number.name for number in numbers_of(decision))])
+        yield from ("    struct {", f"        int64_t {names};", f"    }} {word_of(decision)};")
+    yield "} ssk_decision_t;"
 
 
 def meaning(number: int) -> str:
@@ -199,6 +212,47 @@ def ranges() -> Iterator[str]:
     equal = " &&\n           ".join(f"a->{name} == b->{name}" for name in members)
     yield from ("", "bool ssk_is_same_graph(const ssk_graph_t *a, const ssk_graph_t *b)", "{")
     yield from (f"    return {equal};", "}")
+    yield from decision_ranges()
+
+
+def decision_ranges() -> Iterator[str]:
+    """Yield the lines of the check of a decision."""
+    yield from ("", "bool ssk_may_decide(const ssk_decision_t *decision, int hook)", "{")
+    yield "    static const int may[] = { /* by hook: a bit for each kind */"
+    for hook, allowed in HOOKS.items():
+        mask = sum(1 << DECISIONS.index(decision) for decision in allowed)
+        yield f"        {mask:#04x}, /* {hook} */"
+    yield from ("    };", f"    static const int64_t range[][{N_NUMBERS - 1}][2] = {{")
+    for decision in DECISIONS:
+        bounds = [
+            f"{{{c_whole(number.low)}, {c_whole(number.high)}}}" for number in numbers_of(decision)
+        ]
+        yield from (
+            f"        {{ /* {word_of(decision)} */",
+            f"            {', '.join(bounds)}",
+            "        },",
+        )
+    yield from (
+        "    };",
+        f"    if (decision->kind < 0 || decision->kind >= {len(DECISIONS)})",
+        "        return false;",
+        "    if (!(may[hook] >> decision->kind & 1))",
+        "        return false;",
+        f"    for (int i = 0; i < {N_NUMBERS - 1}; i++) {{",
+        "        int64_t number = decision->number[1 + i];",
+        "        if (number < range[decision->kind][i][0] || number > range[decision->kind][i][1])",
+        "            return false;",
+        "    }",
+        "    return true;",
+        "}",
+    )
+
+
+def c_whole(bound: int) -> str:
+    """Return a whole number in C."""
+    named = {MAX_WHOLE: "INT64_MAX", MAX_INDEX: "INT32_MAX", NEVER_PS: "SSK_NEVER"}
+    text = named.get(abs(bound), str(abs(bound)))
+    return f"-{text}" if bound < 0 else text
 
 
 def checks(leaf: Leaf, given: str, part: Leaf | None = None) -> Iterator[str]:
@@ -243,6 +297,7 @@ def c_bound(bound: float | str) -> str:
 def declarations() -> Iterator[str]:
     """Yield the declarations of all structs for Cython."""
     yield 'cdef extern from "ssk.h" nogil:'
+    yield from ("    ctypedef union ssk_decision_t:", f"        int64_t number[{N_NUMBERS}]", "")
     for number, struct in enumerate(structs()):
         yield from [""] * bool(number)
         yield f"    ctypedef struct {struct.c_type}:"
@@ -326,11 +381,26 @@ def page() -> Iterator[str]:
             yield from ("", f"## {cls.__name__}", "", summary(cls), "")
             rows = [row(one) for one in struct_of(cls).members if one.kind != "c"]
             yield from table(["name", "entries", "range", "meaning"], rows)
+    yield from ("", "## Decisions", "")
+    yield "A decision is a record of whole numbers: that of its kind, then those of its fields,"
+    yield "which are indices where no range is given."
+    yield ""
+    yield from table(["decision", "fields", "decided by"], map(decided, DECISIONS))
     yield from ("", "## Codes")
     for codes in CODES:
         yield from ("", codes.gloss, "")
         rows = [[f"`{word}`", str(int(n)), meaning(n)] for word, n in codes.words.items()]
         yield from table(["word", "number", "meaning"], rows)
+
+
+def decided(decision: type) -> list[str]:
+    """Return the cells of a kind of decisions."""
+    numbers = ", ".join(
+        f"`{one.name}`" + f" ({one.low} to {one.high})" * (one.high != MAX_INDEX)
+        for one in numbers_of(decision)
+    )
+    hooks = ", ".join(f"`{hook}`" for hook, allowed in HOOKS.items() if decision in allowed)
+    return [decision.__name__, numbers, hooks]
 
 
 def row(member: Member) -> list[str]:

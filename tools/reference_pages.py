@@ -11,7 +11,7 @@ import pkgutil
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -107,30 +107,25 @@ def described_once(module: ModuleType, word: str, described: dict[int, str]) -> 
 
 def policies_page() -> list[str]:
     """Return the page with the docstring of every policy."""
-    lines = heading("Policies and their parameters", "=")
-    for info in list_policies():
-        if not info.is_preset:
-            lines += heading(info.name, "-")
-            lines += [f".. autoclass:: {info.cls.__module__}.{info.cls.__qualname__}", ""]
-    return lines
+    policies = {info.name: info.cls for info in list_policies() if not info.is_preset}
+    return described("Policies and their parameters", "autoclass", policies)
 
 
 def generators_page() -> list[str]:
     """Return the page with the docstring of every generator of workloads."""
-    return described_functions(
-        "Generators of workloads", {item.name: item.function for item in list_workloads()}
-    )
+    generators = {item.name: item.function for item in list_workloads()}
+    return described("Generators of workloads", "autofunction", generators)
 
 
-def described_functions(title: str, functions: dict[str, Callable[..., Any]]) -> list[str]:
-    """Return a page with one section per function, which may have several names."""
+def described(title: str, directive: str, things: Mapping[str, Callable[..., Any]]) -> list[str]:
+    """Return a page with one section per class or function, which may have several names."""
     names: dict[str, list[str]] = {}
-    for name, function in functions.items():
-        names.setdefault(f"{function.__module__}.{function.__qualname__}", []).append(name)
+    for name, thing in things.items():
+        names.setdefault(f"{thing.__module__}.{thing.__qualname__}", []).append(name)
     lines = heading(title, "=")
     for place, shared in names.items():
         lines += heading(", ".join(shared), "-")
-        lines += [f".. autofunction:: {place}", ""]
+        lines += [f".. {directive}:: {place}", ""]
     return lines
 
 

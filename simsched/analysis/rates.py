@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.backend import WHOLE_PACE
 from simsched.engine.interface.problem import Problem
+from simsched.policy.contract.decisions import WHOLE_PACE
 from simsched.trace.schema import EventKind, Trace
 
 IntArray = NDArray[np.int64]

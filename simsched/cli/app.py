@@ -269,34 +269,30 @@ def list_command(
     ],
     as_json: JsonOption = False,
     quiet: QuietOption = False,
-    markdown: Annotated[
+    as_markdown: Annotated[
         bool,
         typer.Option(
             "--markdown",
-            help="Print the document of machines, workloads, policies or metrics in docs/.",
+            help="Print a document, such as those of machines and policies in docs/.",
         ),
     ] = False,
 ) -> None:
     """List what there is by name."""
-    from simsched.report.listing import KINDS, entries, listing_table
-    from simsched.report.markdown import DOCUMENTS, document
+    from simsched.report import json_document, markdown, terminal
+    from simsched.report.show.kinds import KINDS, describe_kind
 
     del quiet  # there is nothing but the result
     if kind not in KINDS:
         raise ConfigurationError(unknown_name("kind", kind, KINDS))
-    if markdown:
-        if as_json or kind not in DOCUMENTS:
-            raise ConfigurationError(
-                f"--markdown: found {'--json too' if as_json else kind}, "
-                f"accepted alone, with {', '.join(DOCUMENTS)}"
-            )
-        sys.stdout.write(document(kind))
-        return
-    found = entries(kind)
-    if as_json:
-        print_json(found)
+    if as_json and as_markdown:
+        raise ConfigurationError("--markdown: found --json too, accepted one of them")
+    found = describe_kind(kind, full=as_markdown)
+    if as_markdown:
+        sys.stdout.write(markdown.document(found))
+    elif as_json:
+        print_json(json_document.document(found))
     else:
-        say(listing_table(kind, found))
+        say(terminal.table(found.data, kind))
 
 
 @app.command(

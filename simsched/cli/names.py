@@ -7,6 +7,7 @@ zsh and fish show. Names of files are left to the shell, which offers them when 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 
 Names = list[tuple[str, str]]
 Complete = Callable[[str], Names]
@@ -27,22 +28,37 @@ def _completion(names: Callable[[str], Iterable[tuple[str, str]]]) -> Complete:
     return complete
 
 
-def _listed(names: Callable[[], Iterable[tuple[str, str]]]) -> Complete:
-    """Make a completion of a function that returns all names there are."""
-    return _completion(lambda _: names())
+def _listed(module: str, what: str, *more: str) -> Complete:
+    """Return the completion of names that a module has, or that a function of it returns.
+
+    The module is imported when somebody presses the key.
+    """
+
+    def names(incomplete: str) -> Iterable[tuple[str, str]]:
+        del incomplete  # compared with all of them later
+        found = getattr(import_module(f"simsched.{module}"), what)
+        known = found() if callable(found) else found
+        return [(name, "") for name in dict.fromkeys([*known, *more])]
+
+    return _completion(names)
+
+
+def _shipped(folder: str) -> Complete:
+    """Return the completion of shipped files of one kind."""
+
+    @_completion
+    def names(incomplete: str) -> Iterable[tuple[str, str]]:
+        from simsched.files.resources import data_dir
+
+        files = (data_dir("experiments") / folder).glob(f"{incomplete}*.yaml")
+        return [(path.stem, "") for path in sorted(files)]
+
+    return names
 
 
 def _short(text: str) -> str:
     """Return the beginning of a description."""
     return text if len(text) <= _MAX_HELP else f"{text[: _MAX_HELP - 3].rstrip()}..."
-
-
-@_listed
-def machine() -> Iterable[tuple[str, str]]:
-    """Return names of machines."""
-    from simsched.machine import list_machines
-
-    return [(name, "") for name in list_machines()]
 
 
 @_completion
@@ -51,10 +67,7 @@ def policy(incomplete: str) -> Iterable[tuple[str, str]]:
     from simsched.policy.contract.registry import list_policies, policy_info
 
     if "[" in incomplete:
-        from dataclasses import fields
-
-        info = policy_info(incomplete.partition("[")[0])
-        return _parameters(incomplete, [field.name for field in fields(info.cls)])
+        return _parameters(incomplete, policy_info(incomplete.partition("[")[0]).parameters)
     return [(info.name, info.description) for info in list_policies()]
 
 
@@ -81,34 +94,8 @@ def _parameters(incomplete: str, names: Iterable[str]) -> Iterable[tuple[str, st
     return [(f"{incomplete[: at + 1]}{name}=", "") for name in names]
 
 
-@_listed
-def generator() -> Iterable[tuple[str, str]]:
-    """Return names of workload generators."""
-    from simsched.workload.registry import list_workloads
-
-    return [(item.name, item.summary) for item in list_workloads()]
-
-
-def _shipped(folder: str) -> Complete:
-    """Return the completion of shipped files of one kind."""
-
-    @_listed
-    def names() -> Iterable[tuple[str, str]]:
-        from simsched.files.resources import data_dir
-
-        found = sorted(path.stem for path in (data_dir("experiments") / folder).glob("*.yaml"))
-        return [(name, "") for name in found]
-
-    return names
-
-
-experiment = _shipped("")
-measurement = _shipped("hardware")
-family = _shipped("claims")
-
-
-@_listed
-def claim() -> Iterable[tuple[str, str]]:
+@_completion
+def claim(incomplete: str) -> Iterable[tuple[str, str]]:
     """Return ids of claims."""
     import re
 
@@ -117,62 +104,28 @@ def claim() -> Iterable[tuple[str, str]]:
     # Reading the files as YAML takes seconds.
     files = sorted((data_dir("experiments") / "claims").glob("*.yaml"))
     texts = [path.read_text(encoding="utf-8") for path in files]
-    return [(name, "") for text in texts for name in re.findall(r"(?m)^\s*- id: (\S+)$", text)]
+    pattern = rf"(?m)^\s*- id: ({re.escape(incomplete)}\S*)$"
+    return [(name, "") for text in texts for name in re.findall(pattern, text)]
 
 
-@_listed
-def backend() -> Iterable[tuple[str, str]]:
-    """Return names of engines."""
-    from simsched.engine.run import BACKENDS
-
-    return [(name, "") for name in BACKENDS]
-
-
-@_listed
-def kind() -> Iterable[tuple[str, str]]:
-    """Return what can be listed."""
-    from simsched.report.listing import KINDS
-
-    return [(name, "") for name in KINDS]
-
-
-@_listed
-def file_kind() -> Iterable[tuple[str, str]]:
-    """Return kinds of YAML files."""
-    from simsched.report.json_schema import KINDS
-
-    return [(name, "") for name in KINDS]
-
-
-@_listed
-def program() -> Iterable[tuple[str, str]]:
-    """Return what StarPU's examples are called here."""
-    from simsched.reproduction.references import PROGRAMS
-
-    return [(name, "") for name in PROGRAMS]
-
-
-@_listed
-def run_format() -> Iterable[tuple[str, str]]:
-    """Return names of formats that can be written."""
-    from simsched.trace.exporters import exporters
-
-    return [(name, "") for name in dict.fromkeys([*exporters(), "graphml", "dot"])]
-
-
-@_listed
-def trace_format() -> Iterable[tuple[str, str]]:
-    """Return names of formats that can be read."""
-    from simsched.trace.importers import trace_importers
-
-    return [(name, "") for name in [*trace_importers(), "starpu_sampling"]]
-
-
-@_listed
-def key() -> Iterable[tuple[str, str]]:
+@_completion
+def key(incomplete: str) -> Iterable[tuple[str, str]]:
     """Return beginnings of ``KEY=VALUE`` for an experiment."""
     from simsched.experiment.schema import Experiment
     from simsched.names.docstrings import parameter_texts
 
+    del incomplete  # compared with all of them later
     texts = parameter_texts(Experiment)
     return [(f"{name}=", texts.get(name, "")) for name in Experiment.model_fields]
+
+
+machine = _listed("machine", "list_machines")
+backend = _listed("engine.run", "BACKENDS")
+kind = _listed("report.show.kinds", "KINDS")
+file_kind = _listed("report.json_schema", "KINDS")
+program = _listed("reproduction.references", "PROGRAMS")
+run_format = _listed("trace.exporters", "exporters", "graphml", "dot")
+trace_format = _listed("trace.importers", "trace_importers", "starpu_sampling")
+experiment = _shipped("")
+measurement = _shipped("hardware")
+family = _shipped("claims")

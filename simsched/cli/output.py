@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 import typer
 
 from simsched.files.errors import ConfigurationError
-from simsched.names.markup import UNBROKEN
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,6 +63,8 @@ def is_plain(stream: TextIO) -> bool:
 def console_on(stream: TextIO) -> Console:
     """Return a console; nothing is broken into lines where the output is not a terminal."""
     from rich.console import Console
+
+    from simsched.report.terminal import UNBROKEN
 
     class ClosingConsole(Console):
         """A console that leaves it to the program what a closed pipe means."""

@@ -118,7 +118,7 @@ def _shown(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it."""
-    from simsched.report.result import finite
+    from simsched.report.json_document import finite
 
     if isinstance(value, Decimal):
         return float(value)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +14,9 @@ from simsched.cli import names
 from simsched.cli.output import JsonOption, QuietOption, examples, print_json, say_files
 from simsched.files.bounded import noticing_directories
 from simsched.files.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from simsched.report.description import Description
 
 show_app = typer.Typer(
     help="Show one machine, workload or policy.",
@@ -47,21 +51,30 @@ def show_machine(
     quiet: QuietOption = False,
 ) -> None:
     """Print a machine as a tree, every number with its source, or draw it."""
-    from simsched.api import finite
     from simsched.machine import load_machine
-    from simsched.report.descriptions import machine_document
-    from simsched.report.show.machine import describe_machine, draw_machine
+    from simsched.machine.draw import draw_machine
+    from simsched.report.show.machine import machine_description
 
     del quiet  # there is nothing but the result
+    if draw is None:
+        _say("machine", name, lambda: machine_description(load_machine(name)), as_json=as_json)
+        return
     with noticing_directories(name, "a machine, by name or in a file"):
         machine = load_machine(name)
-    if draw is not None:
-        _write_drawing(draw, lambda path: draw_machine(machine, path))
-        say_files([draw], as_json=as_json)
-    elif as_json:
-        print_json(finite(machine_document(machine)))
+    _write_drawing(draw, lambda path: draw_machine(machine, path))
+    say_files([draw], as_json=as_json)
+
+
+def _say(kind: str, name: str, describe: Callable[[], Description], *, as_json: bool) -> None:
+    """Print a description of something that has a name or is in a file."""
+    from simsched.report import json_document, terminal
+
+    with noticing_directories(name, f"a {kind}, by name or in a file"):
+        found = describe()
+    if as_json:
+        print_json(json_document.document(found))
     else:
-        sys.stdout.write(describe_machine(machine).rstrip() + "\n")
+        sys.stdout.write(terminal.text(found) + "\n")
 
 
 def _write_drawing(path: Path, draw: Any) -> None:
@@ -106,16 +119,10 @@ def show_workload(
     quiet: QuietOption = False,
 ) -> None:
     """Print the parameters of a workload and the size of its task graph."""
-    from simsched.api import finite
-    from simsched.report.descriptions import workload_document
-    from simsched.report.listing import describe_workload
+    from simsched.report.show.workload import named_workload
 
     del quiet  # there is nothing but the result
-    with noticing_directories(name, "a workload, by name or in a file"):
-        if as_json:
-            print_json(finite(workload_document(name)))
-        else:
-            sys.stdout.write(describe_workload(name) + "\n")
+    _say("workload", name, lambda: named_workload(name), as_json=as_json)
 
 
 @show_app.command(
@@ -139,13 +146,7 @@ def show_policy(
     quiet: QuietOption = False,
 ) -> None:
     """Print the documentation of a policy and its parameters."""
-    from simsched.api import finite
-    from simsched.report.descriptions import policy_document
-    from simsched.report.listing import describe_policy
+    from simsched.report.show.policy import named_policy
 
     del quiet  # there is nothing but the result
-    with noticing_directories(name, "a policy, by name or in a file"):
-        if as_json:
-            print_json(finite(policy_document(name)))
-        else:
-            sys.stdout.write(describe_policy(name) + "\n")
+    _say("policy", name, lambda: named_policy(name), as_json=as_json)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.interface.decisions import Record
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.policy.contract.base import EngineState
@@ -17,17 +18,8 @@ from simsched.workload.graph import TaskGraph
 
 NOBODY = -1  #: worker argument of hooks when no worker is concerned
 
-PREEMPT, TRANSFER, EXCHANGE, DUPLICATE, KILL, ORDER, PACE, WAKE = range(8)  #: kinds of decisions
-WHOLE_PACE = 10**9  #: a worker's whole speed
-
-#: (PREEMPT, victim, taker or NOBODY), (TRANSFER, group, instance, to_group, to_instance, count,
-#: delay_ps, index of the end in TAKES or its length for one entry, that entry), (EXCHANGE, worker,
-#: other, cost_ps), (DUPLICATE, worker, taker), (KILL, worker, NOBODY), (ORDER, resolved plan),
-#: (PACE, worker, billionths of its speed) or (WAKE, at_ps, rank, tag)
-Decision = tuple[Any, ...]
-
 #: group (NOBODY: as the plan says), instance, transfers, paces and wakes after the push
-ReadyAnswer = tuple[int, int, list[Decision]]
+ReadyAnswer = tuple[int, int, list[Record]]
 
 
 class Hooks(Protocol):
@@ -42,6 +34,7 @@ class Hooks(Protocol):
     wants_on_landing: bool
     wants_on_timer: bool
     wants_on_wake: bool
+    orders: list[ResolvedPlan]  #: those that the last decisions name by their numbers
 
     def attach(self, state: EngineState) -> None:
         """Receive the backend's live state, before the first event."""
@@ -55,22 +48,22 @@ class Hooks(Protocol):
     def on_ready(self, task: int, worker: int) -> ReadyAnswer | None:
         """Return where the task goes and what follows, or None to follow the plan."""
 
-    def on_start(self, task: int, worker: int) -> list[Decision] | None:
+    def on_start(self, task: int, worker: int) -> list[Record]:
         """Observe that a body begins to execute; return transfers, paces and wakes."""
 
-    def on_idle(self, worker: int) -> Decision | None:
+    def on_idle(self, worker: int) -> Record | None:
         """Return what happens for a worker that found nothing, or None."""
 
-    def on_finish(self, task: int, worker: int) -> list[Decision] | None:
+    def on_finish(self, task: int, worker: int) -> list[Record]:
         """Observe the end of a task; return transfers, paces and wakes, in order."""
 
-    def on_landing(self, group: int, instance: int) -> list[Decision] | None:
+    def on_landing(self, group: int, instance: int) -> list[Record]:
         """Observe that a delayed transfer to a pool has landed; return what on_finish may."""
 
-    def on_timer(self) -> list[Decision]:
+    def on_timer(self) -> list[Record]:
         """Return decisions, carried out in order."""
 
-    def on_wake(self, tag: int) -> list[Decision]:
+    def on_wake(self, tag: int) -> list[Record]:
         """Return decisions, carried out in order."""
 
 

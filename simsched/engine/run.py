@@ -6,264 +6,37 @@ execute plans and call fine hooks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from simsched.engine.backend import (
-    DUPLICATE,
-    EXCHANGE,
-    KILL,
-    NOBODY,
-    ORDER,
-    PACE,
-    PREEMPT,
-    TRANSFER,
-    WAKE,
-    WHOLE_PACE,
-    Backend,
-    Decision,
-    IterationCounters,
-    ReadyAnswer,
-)
+from simsched.engine.backend import Backend, IterationCounters
 from simsched.engine.division import Account, account_of
+from simsched.engine.hooks import PolicyHooks
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.moves import account_of_moves
-from simsched.engine.plans import resolve_order, resolve_plan
+from simsched.engine.plans import resolve_plan
 from simsched.engine.replication import refuse_copied
 from simsched.engine.setup import set_up
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.files.errors import ConfigurationError, PolicyError, unknown_name
 from simsched.files.units import PER_PS, PS_PER_S
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import (
-    CHILD_FIRST,
-    PARENT_FIRST,
-    TAKES,
-    AcquireOrder,
-    Counters,
-    EngineState,
-    Exchange,
-    Pace,
-    Plan,
-    PlanView,
-    Policy,
-    Pool,
-    Preempt,
-    Transfer,
-    Update,
-    Wake,
-)
-from simsched.policy.contract.executions import Duplicate, Kill
+from simsched.policy.contract.base import Counters, Plan, PlanView, Policy, Update
+from simsched.policy.contract.records import Number
 from simsched.trace.run import Run
 from simsched.trace.sink import EventSink, InformedSink
 from simsched.workload.graph import TaskGraph, Workload
 
 BACKENDS = ("native", "simpy")
-MAX_COUNT = 2**31 - 1  #: entries of a transfer
-MAX_EXCHANGE_PS = 1000 * PS_PER_S  #: what an exchange costs
-MAX_OVERHEAD_PS = 10**6 * PS_PER_S  #: of an update
-MAX_TIME_PS = 2**62  #: of a wake, and delay of a transfer: the end of time
-MAX_TAG = 2**63 - 1  #: of a wake, and its rank
-
-
-class _PolicyHooks:
-    """The policy's fine hooks as backends call them."""
-
-    def __init__(self, policy: Policy, view: PlanView, state: Any, account: Account | None) -> None:
-        self._policy, self._before, self._state = policy, view, state
-        self._account = account
-        self._finishes = policy.overrides("on_finish")
-        self._resolve_order: Callable[[AcquireOrder], ResolvedPlan] | None = None
-        self.wants_on_spawn = policy.overrides("on_spawn")
-        self.wants_on_ready = policy.overrides("on_ready")
-        self.wants_on_acquire = policy.overrides("on_acquire")
-        self.wants_on_start = policy.overrides("on_start")
-        self.wants_on_idle = policy.overrides("on_idle")
-        self.wants_on_finish = self._finishes or account is not None
-        self.wants_on_landing = policy.overrides("on_landing")
-        self.wants_on_timer = policy.overrides("on_timer")
-        self.wants_on_wake = policy.overrides("on_wake")
-        self.decisions = 0
-        self.decision_ps = 0
-
-    def attach(self, state: EngineState) -> None:
-        self._view = self._before.during(state)
-        self._engine = state
-
-    def begin_iteration(self, plan: Plan, resolved: ResolvedPlan, problem: Problem) -> None:
-        """Receive the plan to whose pools acquire orders refer."""
-        self._resolve_order = lambda decision: resolve_order(
-            replace(plan, acquire=decision.acquire), resolved, problem
-        )
-
-    def on_spawn(self, parent: int, child: int, worker: int) -> int | None:
-        order = self._policy.on_spawn(self._view, self._state, parent, child, worker)
-        if order not in (None, CHILD_FIRST, PARENT_FIRST):
-            raise PolicyError(
-                f"on_spawn: task {child}: found {order!r}, "
-                "accepted CHILD_FIRST, PARENT_FIRST or None"
-            )
-        return order
-
-    def on_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
-        self._policy.on_acquire(self._view, self._state, task, worker, group, instance)
-
-    def on_ready(self, task: int, worker: int) -> ReadyAnswer | None:
-        answer = self._policy.on_ready(self._view, self._state, task, worker)
-        if answer is None:
-            return None
-        if isinstance(answer, Pool):
-            return answer.group, answer.instance, []
-        group, instance, rest = NOBODY, 0, tuple(answer)
-        if rest and isinstance(rest[0], Pool):
-            group, instance, rest = rest[0].group, rest[0].instance, rest[1:]
-        return group, instance, self._numbers(rest, "on_ready")
-
-    def on_start(self, task: int, worker: int) -> list[Decision] | None:
-        decisions = self._policy.on_start(self._view, self._state, task, worker)
-        return self._numbers(decisions, "on_start") if decisions else None
-
-    def on_idle(self, worker: int) -> Decision | None:
-        decision = self._policy.on_idle(self._view, self._state, worker)
-        return None if decision is None else self._numbers((decision,), "on_idle")[0]
-
-    def on_finish(self, task: int, worker: int) -> list[Decision] | None:
-        if self._account is not None:
-            self._account.note_end(task, self._engine.now_ps())
-        if not self._finishes:
-            return None
-        decisions = self._policy.on_finish(self._view, self._state, task, worker)
-        return self._numbers(decisions, "on_finish") if decisions else None
-
-    def on_landing(self, group: int, instance: int) -> list[Decision] | None:
-        decisions = self._policy.on_landing(self._view, self._state, group, instance)
-        return self._numbers(decisions, "on_landing") if decisions else None
-
-    def on_timer(self) -> list[Decision]:
-        return self._timed(self._policy.on_timer(self._view, self._state), "on_timer")
-
-    def on_wake(self, tag: int) -> list[Decision]:
-        return self._timed(self._policy.on_wake(self._view, self._state, tag) or (), "on_wake")
-
-    def _timed(self, decisions: Sequence[object], hook: str) -> list[Decision]:
-        """Return what a hook that is called at a time decides as backends take it."""
-        if self._view.machine.copies_data and any(isinstance(d, Exchange) for d in decisions):
-            refuse_copied(f"moves threads to other cores while they run ({hook}: Exchange)")
-        found: list[Decision] = []
-        for decision in decisions:
-            if isinstance(decision, AcquireOrder):
-                assert self._resolve_order is not None
-                found.append((ORDER, self._resolve_order(decision)))
-            else:
-                found.append(self._number(decision, hook))
-        return found
-
-    def _numbers(self, decisions: Sequence[object], hook: str) -> list[Decision]:
-        """Return decisions as backends take them."""
-        return [self._number(decision, hook) for decision in decisions]
-
-    def _number(self, decision: object, hook: str) -> Decision:
-        """Return a decision as backends take it; count what it took to make it."""
-        if isinstance(decision, Wake):
-            return self._wake(decision, hook)
-        found = _as_numbers(decision, hook)
-        if isinstance(decision, Pace) and not 0 <= decision.worker < self._view.n_workers:
-            raise PolicyError(
-                f"{hook}: found a pace for worker {decision.worker}, "
-                f"accepted 0 to {self._view.n_workers - 1}"
-            )
-        if isinstance(decision, Transfer) and decision.decision_ps > 0:
-            self.decisions += 1
-            self.decision_ps += decision.decision_ps
-        return found
-
-    def _wake(self, wake: Wake, hook: str) -> Decision:
-        """Return a wake as backends take it."""
-        at_ps, now_ps = _whole(wake.at_ps, hook, "a wake with an at_ps"), self._engine.now_ps()
-        rank, tag = _whole(wake.rank, hook, "a rank"), _whole(wake.tag, hook, "a tag")
-        wrong = ""
-        if not self.wants_on_wake:
-            wrong = "a wake, accepted none: there is no on_wake"
-        elif not now_ps <= at_ps <= MAX_TIME_PS:
-            wrong = f"a wake at {at_ps} ps, accepted {now_ps} (now) to {MAX_TIME_PS}"
-        elif max(abs(rank), abs(tag)) > MAX_TAG:
-            wrong = f"a wake with rank {rank} and tag {tag}, accepted -{MAX_TAG} to {MAX_TAG}"
-        if wrong:
-            name = self._policy.name or type(self._policy).__name__
-            raise PolicyError(f"policy {name}: {hook}: found {wrong}")
-        return WAKE, at_ps, rank, tag
-
-
-TIMED = ("on_timer", "on_wake")  #: hooks that are called at a time
-TOLD = "Transfers, Paces and Wakes"
-ACCEPTED = {
-    "on_ready": f"a Pool, then {TOLD}",
-    "on_start": TOLD,
-    "on_finish": TOLD,
-    "on_landing": TOLD,
-    "on_idle": "Preempt, Duplicate, Transfer or Wake",
-    **dict.fromkeys(
-        TIMED, "Preempt, Duplicate, Kill, Transfer, Exchange, Pace, AcquireOrder or Wake"
-    ),
-}  #: decisions of each hook
-
-
-def _whole(value: object, hook: str, what: str) -> int:
-    """Return a number of a decision that has to be an integer, such as picoseconds."""
-    if isinstance(value, int | np.integer):
-        return int(value)
-    raise PolicyError(f"{hook}: found {what} of {value!r}, accepted an integer")
-
-
-def _as_numbers(decision: object, hook: str) -> Decision:
-    """Return a decision as backends take it; refuse numbers that never mean anything."""
-    if isinstance(decision, Preempt) and hook in ("on_idle", *TIMED):
-        return PREEMPT, decision.worker, NOBODY if decision.to is None else decision.to
-    if isinstance(decision, Duplicate) and hook in ("on_idle", *TIMED):
-        return DUPLICATE, decision.worker, decision.to
-    if isinstance(decision, Exchange) and hook in TIMED:
-        cost_ps = _whole(decision.cost_ps, hook, "an exchange with a cost_ps")
-        if not 0 <= cost_ps <= MAX_EXCHANGE_PS:
-            raise PolicyError(
-                f"{hook}: found an exchange that costs {cost_ps} ps, "
-                f"accepted 0 to {MAX_EXCHANGE_PS} ps"
-            )
-        return EXCHANGE, decision.worker, decision.other, cost_ps
-    if isinstance(decision, Kill) and hook in TIMED:
-        return KILL, decision.worker, NOBODY
-    if isinstance(decision, Pace) and hook != "on_idle":
-        billionths = round(decision.part * WHOLE_PACE) if 0.0 < decision.part <= 1.0 else 0
-        if billionths < 1:
-            raise PolicyError(f"{hook}: found a pace of {decision.part}, accepted 1e-9 to 1")
-        return PACE, decision.worker, billionths
-    if not isinstance(decision, Transfer):
-        raise PolicyError(f"{hook}: found {decision!r}, accepted {ACCEPTED[hook]}")
-    if decision.take not in TAKES:
-        raise PolicyError(f"{hook}: transfer: {unknown_name('take', decision.take, TAKES)}")
-    delay_ps = _whole(decision.delay_ps, hook, "a transfer with a delay_ps")
-    least_ps = 1 if hook == "on_idle" else 0
-    if decision.count < 1 or not least_ps <= delay_ps <= MAX_TIME_PS:
-        raise PolicyError(
-            f"{hook}: found a transfer of {decision.count} entries in {delay_ps} ps, "
-            f"accepted 1 or more and {least_ps} to {MAX_TIME_PS} ps"
-        )
-    if not 0 <= _whole(decision.decision_ps, hook, "a transfer with a decision_ps") <= delay_ps:
-        raise PolicyError(
-            f"{hook}: found a transfer with decision_ps {decision.decision_ps}, "
-            f"accepted 0 to its delay_ps, {delay_ps}"
-        )
-    pools = decision.group, decision.instance, decision.to_group, decision.to_instance
-    end = TAKES.index(decision.take) if decision.task is None else len(TAKES)
-    entry = NOBODY if decision.task is None else decision.task
-    return TRANSFER, *pools, min(decision.count, MAX_COUNT), delay_ps, end, entry
+OVERHEAD = Number("overhead_ps", 0, 10**6 * PS_PER_S)  #: of an update
 
 
 def make_backend(
-    name: str, problem: Problem, hooks: _PolicyHooks, *, events: bool | EventSink
+    name: str, problem: Problem, hooks: PolicyHooks, *, events: bool | EventSink
 ) -> Backend:
     """Return a new backend by name."""
     if name == "native":
@@ -347,7 +120,7 @@ def simulate(
     account = account_of(prepared, divides=policy.overrides("divide"))
     if isinstance(events, InformedSink):
         events.begin(prepared, threads)
-    hooks = _PolicyHooks(policy, view, state, account)
+    hooks = PolicyHooks(policy, view, state, account)
     moves = account_of_moves(prepared, len(threads), events)
     engine = make_backend(
         backend, problem, hooks, events=events if moves is None or events is True else moves
@@ -374,7 +147,7 @@ def _iterate(
     policy: Policy,
     view: PlanView,
     state: Any,
-    hooks: _PolicyHooks,
+    hooks: PolicyHooks,
     progress: Callable[[int, int], None] | None,
 ) -> None:
     """Run all iterations, with the policy's changes in between."""
@@ -418,7 +191,7 @@ def _divide(
     policy: Policy,
     view: PlanView,
     state: Any,
-    hooks: _PolicyHooks,
+    hooks: PolicyHooks,
     account: Account,
     progress: Callable[[int, int], None] | None,
 ) -> None:
@@ -493,10 +266,9 @@ def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
             f"update: move_block: found block {int(moved[times > 1][0])} more than once, "
             "accepted one move of a block"
         )
-    overhead_ps = _whole(update.overhead_ps, "update", "an overhead_ps")
-    if update.migrating_workers < 1 or not 0 <= overhead_ps < MAX_OVERHEAD_PS:
-        raise PolicyError(
-            f"update: found migrating_workers {update.migrating_workers} and overhead_ps "
-            f"{overhead_ps}, accepted 1 or more and 0 to less than {MAX_OVERHEAD_PS}"
-        )
+    try:
+        overhead_ps = OVERHEAD.of(update.overhead_ps)
+        Number("migrating_workers", low=1).of(update.migrating_workers)
+    except PolicyError as error:
+        raise PolicyError(f"update: {error}") from None
     engine.migrate(overhead_ps, blocks, nodes, update.migrating_workers)

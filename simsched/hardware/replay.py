@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from rich import box
 from rich.table import Table
 from rich.text import Text
-from scipy.stats import kendalltau
 
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, GraphError
@@ -346,6 +345,8 @@ def _rank_correlation(first: NDArray[np.int64], second: NDArray[np.int64]) -> fl
     """Return Kendall's tau of two orders; 1 where one of them has no order."""
     if len(np.unique(first)) < 2 or len(np.unique(second)) < 2:
         return 1.0
+    from scipy.stats import kendalltau  # takes longer to load than all of the rest
+
     return float(kendalltau(first, second).statistic)
 
 

@@ -23,7 +23,7 @@ from simsched.hardware.measure_schema import Matrix, load_matrix, read_matrix
 from simsched.hardware.measurements import MeasurementSet, read_measurements
 from simsched.hardware.validation import Validation, validate_measurements
 from simsched.machine import Machine, load_machine
-from simsched.names.markup import facts
+from simsched.names.shown import Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,12 +31,10 @@ if TYPE_CHECKING:
 #: Measured runs, or the directory where they are.
 Measured = MeasurementSet | str | Path
 SUFFIXES = (".yaml", ".yml")
-#: Measured values that are only steps on the way to others.
-DERIVED_FROM = ("latency in ", "step ")
 
 
 @dataclass(frozen=True)
-class CalibratedHost:
+class CalibratedHost(Shown):
     """The host as a machine, and how it was measured.
 
     Parameters
@@ -85,16 +83,6 @@ class CalibratedHost:
             f"<CalibratedHost {self.machine.name}: {self.machine.n_cores} cores, "
             f"{len(self.kernels)} kernels, {len(self.warnings)} warnings>"
         )
-
-    def _repr_html_(self) -> str:
-        """Return what was measured, and warnings, for Jupyter."""
-        measured = measured_rows(self.calibration)
-        # What other values are derived from is in the table.
-        kept = [row for row in measured if not row.name.startswith(DERIVED_FROM)]
-        rows = [("warning", text) for text in self.warnings]
-        rows += [(row.name, f"{row.text}, spread {row.spread:.1%}") for row in kept]
-        rows.append((f"{len(measured) - len(kept)} more", ".table()"))
-        return facts(f"{self.machine.name}: {self.calibration.host.processor}", rows)
 
 
 def measure(

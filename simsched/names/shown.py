@@ -8,7 +8,7 @@ DRAWING = "simsched.report.show"  #: the package whose `html` draws what is show
 
 
 class Shown:
-    """Base of machines, workloads and policies, which know nothing of how they are drawn."""
+    """Base of what notebooks show, which knows nothing of how it is drawn."""
 
     def _repr_html_(self) -> str:
         """Return what Jupyter shows."""

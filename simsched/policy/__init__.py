@@ -5,8 +5,6 @@ All that the file of a policy needs comes from here. Classes of one's own derive
 docs/adding-a-policy.md.
 """
 
-from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing
 from simsched.policy.contract.base import (
     CHILD_FIRST,
     PARENT_FIRST,
@@ -80,14 +78,12 @@ __all__ = [
     "PoolGroup",
     "Preempt",
     "Progress",
-    "RandomStealing",
     "Ranked",
     "Transfer",
     "Uniform",
     "Update",
     "Wake",
     "Weighted",
-    "WorkSharing",
     "changed_policy",
     "list_policies",
     "make_policy",

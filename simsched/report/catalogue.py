@@ -7,17 +7,15 @@ is called with its parameters and returns the object; an experiment is the path 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.resources import data_dir
-from simsched.files.yaml_reader import read_document
 from simsched.machine import Machine, list_machines, load_machine
-from simsched.names.markup import table
-from simsched.policy import Policy, PolicyInfo, list_policies, make_policy, policy_info
+from simsched.names.registry import Entry
+from simsched.policy import Policy, list_policies, make_policy, policy_info
 from simsched.workload import Workload, list_workloads
 from simsched.workload.presets import list_presets, load_preset, resolve_workload
 from simsched.workload.registry import find_workload
@@ -30,46 +28,32 @@ class Catalogue(Generic[Thing]):
 
     Parameters
     ----------
-    kind : str
-        What a thing is called in messages.
+    kind, kinds : str
+        What a thing is called in messages, and several of them.
     names : callable
         Returns all names.
     get : callable
         Returns the thing of a name.
-    describe : callable
-        Returns one sentence about the thing of a name.
     """
 
     def __init__(
         self,
         kind: str,
+        kinds: str,
         names: Callable[[], list[str]],
         get: Callable[[str], Thing],
-        describe: Callable[[str], str],
     ) -> None:
-        self._kind, self._names, self._get, self._describe = kind, names, get, describe
+        self._kind, self._kinds, self._names, self._get = kind, kinds, names, get
 
     def __getitem__(self, name: str) -> Thing:
-        """Return the thing of a name.
-
-        Raises
-        ------
-        ConfigurationError
-            For an unknown name; the message has the nearest one.
-        """
+        """Return the thing of a name; for an unknown one the message has the nearest."""
         names = self._names()
         if name not in names:
             raise ConfigurationError(unknown_name(self._kind, name, names))
         return self._get(name)
 
     def __getattr__(self, name: str) -> Thing:
-        """Return the thing of a name.
-
-        Raises
-        ------
-        AttributeError
-            For an unknown name; the message has the nearest one.
-        """
+        """Return the thing of a name; for an unknown one the message has the nearest."""
         if name.startswith("_"):
             raise AttributeError(name)
         try:
@@ -92,108 +76,76 @@ class Catalogue(Generic[Thing]):
     def __contains__(self, name: object) -> bool:
         return name in self._names()
 
-    def _ipython_key_completions_(self) -> list[str]:
-        return self._names()
+    _ipython_key_completions_ = __dir__
 
     def __repr__(self) -> str:
         return f"<{len(self)} by name ({self._kind}): {', '.join(self._names())}>"
 
     def _repr_html_(self) -> str:
         """Return names and descriptions for Jupyter."""
-        return table((self._kind, ""), [(name, self._describe(name)) for name in self._names()])
+        from simsched.report.html import html
+        from simsched.report.show.kinds import describe_kind
+
+        return html(describe_kind(self._kinds))
 
 
-class NamedPolicy:
-    """A policy by name; call it with parameters to get one.
+class Named(Generic[Thing]):
+    """A policy or workload by name; call it with parameters to get one.
 
-    Parameters
-    ----------
-    info : PolicyInfo
-        What the registry knows about it.
+    The entry says what it can be given, `values` has defaults that differ from the entry's.
     """
 
-    def __init__(self, info: PolicyInfo) -> None:
-        self.spec = info.name
-        self.__doc__ = f"{info.description}\n\n{inspect.cleandoc(info.cls.__doc__ or '')}"
+    def __init__(
+        self,
+        kind: str,
+        spec: str,
+        gloss: str,
+        entry: Entry[Any],
+        values: Mapping[str, Any],
+        make: Callable[[str, Mapping[str, Any]], Thing],
+        result: type[Thing],
+    ) -> None:
+        self._kind, self.spec, self._make = kind, spec, make
+        defaults = {name: item.default for name, item in entry.parameters.items()}
+        self.__doc__ = f"{gloss}\n\n{inspect.getdoc(entry.function)}"
         self.__signature__ = inspect.Signature(
             [
-                _keyword(f.name, info.params.get(f.name, f.default))
-                for f in fields(info.cls)
-                if f.default is not MISSING
+                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+                for name, default in {**defaults, **values}.items()
             ],
-            return_annotation=Policy,
+            return_annotation=result,
         )
 
-    def __call__(self, **params: Any) -> Policy:
-        """Return the policy.
-
-        Parameters
-        ----------
-        **params : object
-            Parameters that differ from the defaults.
-
-        Raises
-        ------
-        ConfigurationError
-            Unknown parameter, or a value that is not accepted.
-        """
-        return make_policy(self.spec, params)
+    def __call__(self, **params: Any) -> Thing:
+        """Return it with parameters that differ from the defaults; of a workload also ``seed``."""
+        return self._make(self.spec, params)
 
     def __repr__(self) -> str:
-        return f"<policy {self.spec}{self.__signature__}>"
+        return f"<{self._kind} {self.spec}{self.__signature__}>"
 
     def _repr_html_(self) -> str:
-        return self()._repr_html_()
+        from simsched.report.show import html
+
+        return html(self())
 
 
-class NamedWorkload:
-    """A workload by name; call it with parameters to get one.
-
-    Parameters
-    ----------
-    name : str
-        Preset or generator.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.spec = name
-        generator, given = name, {}
-        if name in list_presets():
-            preset = load_preset(name)
-            generator, given = preset.generator, preset.parameters
-        chosen = find_workload(generator)
-        self.__doc__ = inspect.getdoc(chosen.function)
-        self.__signature__ = inspect.Signature(
-            [
-                *(_keyword(n, given.get(n, p.default)) for n, p in chosen.parameters.items()),
-                _keyword("seed", 0),
-            ],
-            return_annotation=Workload,
-        )
-
-    def __call__(self, *, seed: int = 0, **params: Any) -> Workload:
-        """Return the workload.
-
-        Parameters
-        ----------
-        seed : int
-            Seed of everything random in it.
-        **params : object
-            Parameters that differ from the defaults.
-
-        Raises
-        ------
-        ConfigurationError
-            Unknown parameter, or a value that is not accepted.
-        """
-        return resolve_workload(self.spec, params, seed)
-
-    def __repr__(self) -> str:
-        return f"<workload {self.spec}{self.__signature__}>"
+def _policy(name: str) -> Named[Policy]:
+    info = policy_info(name)
+    return Named("policy", name, info.description, info, info.params, make_policy, Policy)
 
 
-def _keyword(name: str, default: Any) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+def _workload(name: str) -> Named[Workload]:
+    preset = load_preset(name) if name in list_presets() else None
+    found = find_workload(name if preset is None else preset.generator)
+    gloss, given = (
+        (found.summary, {}) if preset is None else (preset.description, preset.parameters)
+    )
+    return Named("workload", name, gloss, found, {**given, "seed": 0}, _made, Workload)
+
+
+def _made(name: str, params: Mapping[str, Any]) -> Workload:
+    given = dict(params)
+    return resolve_workload(name, given, given.pop("seed", 0))
 
 
 def _experiments() -> list[str]:
@@ -204,31 +156,13 @@ def _experiment(name: str) -> Path:
     return data_dir("experiments") / f"{name}.yaml"
 
 
-def _about_experiment(name: str) -> str:
-    data = read_document(_experiment(name)).data
-    return str(data.get("description", "")).strip() if isinstance(data, dict) else ""
-
-
-def _about_workload(name: str) -> str:
-    if name in list_presets():
-        return load_preset(name).description
-    return find_workload(name).summary
-
-
 def _workloads() -> list[str]:
     return [*list_presets(), *(item.name for item in list_workloads())]
 
 
-machines: Catalogue[Machine] = Catalogue(
-    "machine", list_machines, load_machine, lambda name: load_machine(name).description
+machines: Catalogue[Machine] = Catalogue("machine", "machines", list_machines, load_machine)
+policies: Catalogue[Named[Policy]] = Catalogue(
+    "policy", "policies", lambda: [info.name for info in list_policies()], _policy
 )
-policies: Catalogue[NamedPolicy] = Catalogue(
-    "policy",
-    lambda: [info.name for info in list_policies()],
-    lambda name: NamedPolicy(policy_info(name)),
-    lambda name: policy_info(name).description,
-)
-workloads: Catalogue[NamedWorkload] = Catalogue(
-    "workload", _workloads, NamedWorkload, _about_workload
-)
-experiments: Catalogue[Path] = Catalogue("experiment", _experiments, _experiment, _about_experiment)
+workloads: Catalogue[Named[Workload]] = Catalogue("workload", "workloads", _workloads, _workload)
+experiments: Catalogue[Path] = Catalogue("experiment", "experiments", _experiments, _experiment)

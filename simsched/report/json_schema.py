@@ -27,11 +27,10 @@ from simsched.experiment import schema
 from simsched.experiment.schema import Experiment, MachineEntry, PolicyEntry, WorkloadEntry
 from simsched.files import units
 from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.files.resources import data_dir
 from simsched.hardware import measure_schema
 from simsched.hardware.measure_schema import Matrix, ProgramEntry
 from simsched.hardware.program import programs
-from simsched.machine import list_machines, values
+from simsched.machine import values
 from simsched.machine.model import RuntimeCosts, cost_name
 from simsched.machine.schema import Costs, MachineFile
 from simsched.names import yaml_fields
@@ -39,8 +38,8 @@ from simsched.names.docstrings import parameter_texts, summary
 from simsched.names.parameters import Parameter
 from simsched.names.registry import Entry
 from simsched.policy.contract.registry import list_policies
+from simsched.report.show.kinds import describe_kind
 from simsched.reproduction import schema as claims_schema
-from simsched.reproduction.probes import probes
 from simsched.reproduction.schema import ClaimsFile
 from simsched.workload.graph_files import SUFFIXES
 from simsched.workload.presets import Preset, list_presets, load_preset
@@ -166,20 +165,23 @@ def _names(names: Mapping[str, str], *patterns: str) -> Json:
     return {"anyOf": [known, *({"type": "string", "pattern": text} for text in patterns)]}
 
 
+def _named(kind: str, *patterns: str) -> Json:
+    """Return the schema of what there is of a kind, or of text that fits a pattern."""
+    known = {row["name"]: row["description"] for row in describe_kind(kind).data}
+    return _names(known, *patterns)
+
+
 def _machine_name() -> Json:
-    return _names(dict.fromkeys(list_machines(), ""), _YAML)
+    return _named("machines", _YAML)
 
 
 def _policy_name() -> Json:
-    known = {info.name: info.description for info in list_policies()}
-    return _names(known, _SPEC, r"\.py(:\w+)?$")
+    return _named("policies", _SPEC, r"\.py(:\w+)?$")
 
 
 def _workload_name() -> Json:
-    presets = {name: preset.description for name, preset in _presets().items()}
-    generators = {item.name: item.summary for item in list_workloads()}
     endings = "|".join(ending.removeprefix(".") for ending in SUFFIXES)
-    return _names({**presets, **generators}, _SPEC, rf"\.({endings})(\.gz)?$")
+    return _named("workloads", _SPEC, rf"\.({endings})(\.gz)?$")
 
 
 def _program_name() -> Json:
@@ -349,10 +351,9 @@ def _complete_machine_file(found: Json) -> None:
 
 
 def _complete_selection(found: Json) -> None:
-    shipped = sorted(path.stem for path in data_dir("experiments").glob("*.yaml"))
-    found["properties"]["experiment"] |= _names(dict.fromkeys(shipped, ""), _YAML)
+    found["properties"]["experiment"] |= _named("experiments", _YAML)
     if "probe" in found["properties"]:
-        found["properties"]["probe"] |= _names(probes())
+        found["properties"]["probe"] |= _named("probes")
 
 
 #: What is added to the schemas of single models.

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +16,9 @@ from simsched.experiment.frames import (
 )
 from simsched.experiment.single_run import events_frame, tasks_frame
 from simsched.experiment.summary import Line
-from simsched.names.markup import UNBROKEN, facts, table
+from simsched.report.description import Description, Table
+from simsched.report.html import html
+from simsched.report.json_document import finite
 from simsched.report.result_data import ResultData
 from simsched.report.result_plots import Plots
 
@@ -154,17 +153,11 @@ class Result(ResultData):
         str
             Several lines, without colours and however long.
         """
-        from rich.console import Console
-
         from simsched.report.claims import claim_tables
         from simsched.report.tables import comparison_table
+        from simsched.report.terminal import UNBROKEN, printed
 
-        console = Console(file=StringIO(), width=UNBROKEN)
-        console.print(comparison_table(self.lines))
-        for item in claim_tables(self.claims):
-            console.print(item)
-        assert isinstance(console.file, StringIO)
-        return console.file.getvalue().rstrip()
+        return printed(UNBROKEN, comparison_table(self.lines), *claim_tables(self.claims))
 
     def report(self, path: str | Path) -> Path:
         """Write the report: one HTML file with comparison, plots, parameters and how to repeat it.
@@ -197,18 +190,17 @@ class Result(ResultData):
         from simsched.report.tables import comparison_cells
 
         head, rows = comparison_cells(self.lines[:MAX_LINES])
-        html = facts(f"{self.experiment.name}: {_counted(self)}", [], self.experiment.description)
-        html += table(head, rows)
-        left_out = len(self.lines) - MAX_LINES
+        left_out, notes = len(self.lines) - MAX_LINES, []
         if left_out > 0:
-            html += f"<p>{left_out} more lines: <code>.table()</code></p>"
-        notes = ""
-        if "±" in html:
-            notes += "± is the half width of the 95 % confidence interval over seeds."
+            notes.append(f"{left_out} more lines: .table()")
+        if any("±" in cell for row in rows for cell in row):
+            notes.append("± is the half width of the 95 % confidence interval over seeds.")
         if self.claims:
             held = sum(verdict.holds is True for verdict in self.claims)
-            notes += f" {held} of {len(self.claims)} published claims about it hold."
-        return f"<div>{html}<p>{notes}</p></div>"
+            notes.append(f"{held} of {len(self.claims)} published claims about it hold.")
+        table = Table([dict(zip(head, row, strict=True)) for row in rows], notes=notes)
+        title = f"{self.experiment.name}: {_counted(self)}"
+        return html(Description(title, self.experiment.description, tables=[table]))
 
     def document(self) -> dict[str, Any]:
         """Return the results as one JSON document (plain data, no NaN).
@@ -266,14 +258,3 @@ def flat(line: Line) -> dict[str, Any]:
     row["reduction_percent"] = line.reduction_percent.mean
     row["reduction_percent_ci95"] = line.reduction_percent.half_width
     return row
-
-
-def finite(value: Any) -> Any:
-    """Return plain data with None in place of NaN and infinities, which JSON does not have."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    return value

@@ -28,10 +28,9 @@ from simsched.files.yaml_reader import Document
 from simsched.report.claims import plain_claim
 from simsched.report.plots import plot_bandwidth, plot_comparison
 from simsched.report.result_data import ResultData
-from simsched.report.show.machine import describe_machine, machine_html
-from simsched.report.show.policy import policy_html
-from simsched.report.show.workload import workload_html
+from simsched.report.show import describe, html
 from simsched.report.tables import comparison_cells
+from simsched.report.terminal import text
 
 #: A longer comparison is cut in the table, and not drawn.
 MAX_LINES = 400
@@ -91,7 +90,7 @@ def report_html(result: ResultData, command: Sequence[str] = ()) -> str:
     )
     head, rows = comparison_cells(result.lines[:MAX_LINES])
     cells = result.cells
-    machines = _different(cells, lambda cell: describe_machine(cell.machine_model))
+    machines = _different(cells, lambda cell: text(describe(cell.machine_model)))
     workloads = _different(cells, lambda cell: (cell.workload, str(cell.sweep)))
     policies = _different(cells, lambda cell: cell.policy_content or str(cell.policy))
     template = files("simsched.report").joinpath("report.html.jinja").read_text("utf-8")
@@ -108,11 +107,10 @@ def report_html(result: ResultData, command: Sequence[str] = ()) -> str:
         claims=[plain_claim(verdict) for verdict in result.claims],
         pictures=list(_pictures(result)),
         machines=[
-            (c.machine, machine_html(c.machine_model), describe_machine(c.machine_model))
-            for c in machines
+            (c.machine, html(c.machine_model), text(describe(c.machine_model))) for c in machines
         ],
-        workloads=[(c.workload, workload_html(c.workload_source.build())) for c in workloads],
-        policies=[(c.policy, policy_html(c.policy_model)) for c in policies],
+        workloads=[(c.workload, html(c.workload_source.build())) for c in workloads],
+        policies=[(c.policy, html(c.policy_model)) for c in policies],
         command=shlex.join(command),
         experiment=_yaml(result),
         versions=[(name, version(name)) for name in PACKAGES]

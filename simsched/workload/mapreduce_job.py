@@ -34,8 +34,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import accesses, adjacency, build_graph, check_size
@@ -317,7 +316,9 @@ class JobTasks:
             awaited = graph.access_after[graph.access_after >= 0]
             ends = np.append(ends[0], awaited), np.append(ends[1], task)
         ones = np.ones(len(ends[0]), np.int8)
-        found = connected_components(coo_array((ones, ends), shape=(n, n)), directed=False)[1]
+        found = scipy.sparse.csgraph.connected_components(
+            scipy.sparse.coo_array((ones, ends), shape=(n, n)), directed=False
+        )[1]
         _, first = np.unique(found, return_index=True)
         return np.argsort(np.argsort(first)).astype(np.int32)[found]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import connected_components
 
 from simsched.files.errors import GraphError
 from simsched.workload.arrays import GraphArrays, Int64Array
@@ -231,12 +230,16 @@ def _check_order(graph: GraphArrays) -> None:
 def _check_acyclic(graph: GraphArrays) -> None:
     """Check that there is no cycle among starts and ends."""
     constraints = _constraints(graph, _sources(graph.succ_ptr), _sources(graph.child_ptr))
-    count, component = connected_components(constraints, directed=True, connection="strong")
+    count, component = scipy.sparse.csgraph.connected_components(
+        constraints, directed=True, connection="strong"
+    )
     if count < len(component):
         raise GraphError(f"cycle: {_describe_cycle(graph, constraints, component)}")
 
 
-def _constraints(graph: GraphArrays, source: Int64Array, spawner: Int64Array) -> csr_matrix:
+def _constraints(
+    graph: GraphArrays, source: Int64Array, spawner: Int64Array
+) -> scipy.sparse.csr_matrix:
     """Return which start (node 2 t) or end (node 2 t + 1) of a task must precede which other."""
     tasks = np.arange(graph.n_tasks, dtype=np.int32)
     parent, child = spawner.astype(np.int32), graph.child
@@ -248,7 +251,7 @@ def _constraints(graph: GraphArrays, source: Int64Array, spawner: Int64Array) ->
     )
     after = np.concatenate((2 * tasks + 1, 2 * child, outer, 2 * graph.succ, 2 * waiting + 1))
     present = np.ones(len(before), dtype=np.int8)
-    return csr_matrix((present, (before, after)), shape=(2 * graph.n_tasks,) * 2)
+    return scipy.sparse.csr_matrix((present, (before, after)), shape=(2 * graph.n_tasks,) * 2)
 
 
 def _awaited(graph: GraphArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -260,7 +263,7 @@ def _awaited(graph: GraphArrays) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
 
 
 def _describe_cycle(
-    graph: GraphArrays, constraints: csr_matrix, component: NDArray[np.int32]
+    graph: GraphArrays, constraints: scipy.sparse.csr_matrix, component: NDArray[np.int32]
 ) -> str:
     """Return the waiting tasks of a cycle in the smallest component that has one."""
     sizes = np.bincount(component)

@@ -66,7 +66,7 @@ def write(folder: Path, *, lines: dict[str, str] | None = None) -> Path:
         ({"machines": "[missing.yaml]"}, r"bad\.yaml:2: .*missing\.yaml: no such file"),
         (
             {"policies": "['bats[sample_pages=0]']"},
-            r"bad\.yaml:4: policies\[0\]\S*: .*sample_pages: found 0, accepted 1 to",
+            r"bad\.yaml:4: policies\[0\]\S*: .*sample_pages: found 0, accepted a whole number, 1",
         ),
         (
             {"policies": "['bats[sample_page=4]']"},

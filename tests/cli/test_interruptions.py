@@ -241,7 +241,7 @@ def test_ctrl_c_while_worker_processes_start() -> None:
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_in_the_middle_of_a_sweep(jobs: int, how: signal.Signals) -> None:
-    runs = 200
+    runs = 100
     write(SMALL, runs)
     process = start("--jobs", jobs)
     wait_for(lambda: stored() >= 10)

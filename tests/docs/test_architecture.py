@@ -12,16 +12,12 @@ from .blocks import ROOT
 PACKAGE = ROOT / "simsched"
 TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 FILE = r"`([\w/]*\w+\.(?:py|c|h|pxi))`"
-KERNEL = PACKAGE / "engine" / "native" / "kernel"
 
 
 def files_called(name: str) -> list[Path]:
-    """Files with a path below the package; a bare name is that of a file of either engine."""
-    if "/" in name:
-        return [path for path in (PACKAGE / name, ROOT / name) if path.is_file()]
-    rooms = (PACKAGE / "engine" / "reference", KERNEL, PACKAGE)
-    found = [path for room in rooms[:2] for path in room.rglob(name)]
-    return found or list(rooms[2].glob(name))
+    """Files with a path below the package, an engine or the project."""
+    rooms = (PACKAGE, PACKAGE / "engine", PACKAGE / "engine" / "native", ROOT)
+    return [room / name for room in rooms if (room / name).is_file()]
 
 
 def test_files_exist() -> None:

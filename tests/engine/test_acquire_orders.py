@@ -178,9 +178,9 @@ def test_a_dear_exchange_delays_what_is_executed(backend: str, cost_us: int) -> 
     [
         (
             Exchange(0, 1, -1),
-            "found an exchange that costs -1 ps, accepted 0 to 1000000000000000 ps",
+            "Exchange: cost_ps: found -1, accepted 0 to 1000000000000000",
         ),
-        (Exchange(0, 1, 0.5), "found an exchange with a cost_ps of 0.5, accepted an integer"),
+        (Exchange(0, 1, 0.5), "Exchange: cost_ps: found 0.5, accepted an integer"),
         (AcquireOrder((AcquireStep("class"),)), "pool group 'class'; did you mean 'classes'"),
         (
             AcquireOrder((AcquireStep("classes"),)),

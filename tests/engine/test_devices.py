@@ -196,7 +196,7 @@ def test_a_transfer_of_on_ready_follows_the_push_of_its_task(backend: str) -> No
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((Preempt(0),), r"on_ready: found Preempt.*accepted a Pool, then Transfers"),
+        ((Preempt(0),), r"on_ready: found Preempt.*accepted a Pool, then Transfer, Pace or Wake"),
         ((Transfer(9, 0, LOW, 0, 1, 0),), "on_ready: no pool with group 9, instance 0"),
     ],
 )
@@ -210,7 +210,9 @@ def test_other_decisions_of_on_ready_are_refused(
 
 def test_other_decisions_of_on_finish_are_refused(backend: str) -> None:
     policy = Holding(group=(LOW,), finish=lambda _: (Pool(0, 0),))
-    with pytest.raises(PolicyError, match=r"on_finish: found Pool.*accepted Transfers"):
+    with pytest.raises(
+        PolicyError, match=r"on_finish: found Pool.*accepted Transfer, Pace or Wake"
+    ):
         run(backend, policy, [1], [1])
     policy = Holding(group=(LOW,), finish=lambda _: (Transfer(0, 0, 7, 0, 1, 0),))
     with pytest.raises(PolicyError, match="on_finish: no pool with group 7, instance 0"):

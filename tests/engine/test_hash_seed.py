@@ -22,7 +22,7 @@ machine = load_machine("knl_snc4_hybrid")  # has all kinds of memory
 for info in list_policies():
     if info.is_preset and sys.argv[1] == "classes":
         continue
-    for family, backend in (("heat", "simpy"), ("pagerank", "native"), ("cholesky", "native")):
+    for family, backend in (("heat", sys.argv[2]), ("pagerank", "native"), ("cholesky", "native")):
         try:
             run = simulate(
                 machine, make_small_workload(family), make_policy(info.name),
@@ -37,11 +37,14 @@ print(digest.hexdigest())
 """
 
 
-@pytest.mark.parametrize("chosen", ["classes", pytest.param("all", marks=pytest.mark.slow)])
-def test_traces_do_not_depend_on_the_hash_seed(chosen: str) -> None:
+@pytest.mark.parametrize(
+    ("chosen", "backend"),
+    [("classes", "native"), pytest.param("all", "simpy", marks=pytest.mark.slow)],
+)
+def test_traces_do_not_depend_on_the_hash_seed(chosen: str, backend: str) -> None:
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, chosen],
+            [sys.executable, "-c", PROGRAM, chosen, backend],
             env={**os.environ, "PYTHONHASHSEED": seed},
             stdout=subprocess.PIPE,
             text=True,

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.engine.backend import PREEMPT, TRANSFER, WAKE
+from simsched.engine.interface.decisions import record_of
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.native import NativeBackend, build_config, version
@@ -24,6 +24,7 @@ from simsched.engine.run import BACKENDS, simulate
 from simsched.files.errors import GraphError, ModelError, PolicyError, StalledError
 from simsched.machine.synthetic import make_machine
 from simsched.policy.contract.base import AcquireStep, Placement, Plan, PlanView
+from simsched.policy.contract.decisions import Preempt, Transfer, Wake
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -233,10 +234,10 @@ def test_exceptions_of_hooks_come_out_unchanged(hook: str, error: BaseException)
     problem = replace(problem, timer_period_ps=10)
     hooks = {hook: fail}
     if hook == "on_landing":
-        delayed = (TRANSFER, 0, 0, 0, 0, 1, 100, 0, -1)
+        delayed = record_of(Transfer(0, 0, 0, 0, 1, 100))
         hooks["on_ready"] = lambda *_: (-1, 0, [delayed])
     if hook == "on_wake":
-        hooks["on_ready"] = lambda *_: (-1, 0, [(WAKE, 5, 0, 0)])
+        hooks["on_ready"] = lambda *_: (-1, 0, [record_of(Wake(5))])
     backend = NativeBackend(problem, Hooks(**hooks), events=True)
     with pytest.raises(type(error)) as caught:
         backend.run_iteration(1, graph, plan, last=True)
@@ -264,7 +265,7 @@ def test_a_victim_that_does_nothing() -> None:
     graph = small_graph(1)
     problem, plan = prepare(graph, domains=2)
     with pytest.raises(PolicyError, match="on_idle: worker 99 is not executing a task"):
-        run(graph, problem, plan, Hooks(on_idle=lambda worker: (PREEMPT, 99, worker)))
+        run(graph, problem, plan, Hooks(on_idle=lambda worker: record_of(Preempt(99, worker))))
 
 
 def test_hooks_cannot_run_the_backend_they_are_called_from() -> None:

@@ -103,10 +103,10 @@ def test_memory_flows_keep_their_rate(backend: str) -> None:
 @pytest.mark.parametrize(
     ("decision", "message"),
     [
-        (Pace(0, 0.0), r"on_start: found a pace of 0.0, accepted 1e-9 to 1"),
-        (Pace(0, 1.5), r"on_start: found a pace of 1.5, accepted 1e-9 to 1"),
-        (Pace(0, float("nan")), r"on_start: found a pace of nan"),
-        (Pace(2, 0.5), r"on_start: found a pace for worker 2, accepted 0 to 1"),
+        (Pace(0, 0.0), r"on_start: Pace: part: found 0.0, accepted 1e-09 to 1"),
+        (Pace(0, 1.5), r"on_start: Pace: part: found 1.5, accepted 1e-09 to 1"),
+        (Pace(0, float("nan")), r"on_start: Pace: part: found nan"),
+        (Pace(2, 0.5), r"on_start: Pace: worker: found 2, accepted 0 to 1"),
     ],
 )
 def test_bad_paces(backend: str, decision: Pace, message: str) -> None:

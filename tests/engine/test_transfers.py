@@ -226,11 +226,17 @@ def test_an_unanswered_request_ends_with_the_iteration(backend: str) -> None:
     [
         (Transfer(0, 3, 0, 1, 1, 1 * US), "on_timer: no pool with group 0, instance 3"),
         (Transfer(0, 0, 1, 0, 1, 1 * US), "on_timer: no pool with group 1, instance 0"),
-        (Transfer(0, 0, 0, 1, 0, 1 * US), "found a transfer of 0 entries in 1000000 ps, accepted"),
-        (Transfer(0, 0, 0, 1, 1, -1), "found a transfer of 1 entries in -1 ps, accepted"),
-        (Transfer(0, 0, 0, 1, 1, 10**20), "accepted 1 or more and 0 to 4611686018427387904 ps"),
-        (Transfer(0, 0, 0, 1, 1, 1e-6), "a transfer with a delay_ps of 1e-06, accepted an integer"),
-        (Transfer(0, 0, 0, 1, 1, 1 * US, "old"), "on_timer: transfer: .*'old'.*oldest"),
+        (Transfer(0, 0, 0, 1, 0, 1 * US), "Transfer: count: found 0, accepted 1 to"),
+        (
+            Transfer(0, 0, 0, 1, 1, -1),
+            "Transfer: delay_ps: found -1, accepted 0 to 4611686018427387904",
+        ),
+        (
+            Transfer(0, 0, 0, 1, 1, 10**20),
+            "delay_ps: found 1.*0, accepted 0 to 4611686018427387904",
+        ),
+        (Transfer(0, 0, 0, 1, 1, 1e-6), "delay_ps: found 1e-06, accepted an integer"),
+        (Transfer(0, 0, 0, 1, 1, 1 * US, "old"), "on_timer: Transfer: .*'old'.*oldest"),
         ((0, 0), r"on_timer: found \(0, 0\), accepted Preempt, Duplicate, Kill, Transfer"),
     ],
 )

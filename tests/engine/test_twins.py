@@ -16,7 +16,7 @@ from .instances import HookPolicy, RandomPolicy, WakingPolicy, random_machine, r
 
 SEEDS = st.integers(0, 2**32)
 POLICIES = st.sampled_from([RandomPolicy, HookPolicy, WakingPolicy])
-EXAMPLES = settings(max_examples=150, deadline=None)
+EXAMPLES = settings(max_examples=100, deadline=None)
 
 
 @EXAMPLES
@@ -43,7 +43,11 @@ def test_traces_are_sound(
     chosen = made(choice=policy)
     try:
         run = simulate(
-            random_machine(machine), random_workload(workload), chosen, backend="simpy", events=True
+            random_machine(machine),
+            random_workload(workload),
+            chosen,
+            backend="native",
+            events=True,
         )
     except SimschedError:
         return  # memory too small: the other test checks that both say so

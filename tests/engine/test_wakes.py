@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simsched.engine import hooks
 from simsched.engine.run import Run, simulate
 from simsched.files.errors import PolicyError, StalledError
 from simsched.machine.model import RuntimeCosts
@@ -133,14 +134,17 @@ def test_any_number_of_wakes_comes_in_order(backend: str, seed: int) -> None:
     [
         (
             Wake(5 * US - 1),
-            r"policy Asking: on_wake: found a wake at 4999999 ps, accepted 5000000 \(now\) to 461",
+            r"policy Asking: on_wake: Wake: at_ps: found 4999999, accepted 5000000 \(now\) or more",
         ),
-        (Wake(-1), "found a wake at -1 ps"),
-        (Wake(2**62 + 1), "found a wake at 4611686018427387905 ps"),
-        (Wake(9 * US, 2**63), "rank 0 and tag 9223372036854775808, accepted -9223372036854775807"),
-        (Wake(9 * US, 0, -(2**63)), "found a wake with rank -9223372036854775808"),
-        (Wake(9e6), r"found a wake with an at_ps of 9000000.0, accepted an integer"),  # type: ignore[arg-type]
-        (Wake(9 * US, 0, 0.5), "found a rank of 0.5, accepted an integer"),  # type: ignore[arg-type]
+        (Wake(-1), "Wake: at_ps: found -1, accepted 0 to"),
+        (Wake(2**62 + 1), "at_ps: found 4611686018427387905, accepted"),
+        (
+            Wake(9 * US, 2**63),
+            "Wake: tag: found 9223372036854775808, accepted -9223372036854775807",
+        ),
+        (Wake(9 * US, 0, -(2**63)), "Wake: rank: found -9223372036854775808"),
+        (Wake(9e6), r"at_ps: found 9000000.0, accepted an integer"),  # type: ignore[arg-type]
+        (Wake(9 * US, 0, 0.5), "rank: found 0.5, accepted an integer"),  # type: ignore[arg-type]
     ],
 )
 def test_wakes_that_cannot_be_are_refused(backend: str, wake: Wake, message: str) -> None:
@@ -160,9 +164,22 @@ def test_a_policy_that_is_not_to_be_woken_asks_for_nothing(backend: str) -> None
         def on_idle(self, view: HookView, state: Any, worker: int) -> Wake:
             return Wake(10**9)
 
-    message = "policy Deaf: on_idle: found a wake, accepted none: there is no on_wake"
+    message = "policy Deaf: on_idle: found a Wake, accepted none: there is no on_wake"
     with pytest.raises(PolicyError, match=message):
         run(backend, Deaf(), [1])
+
+
+def test_a_policy_that_always_asks_for_now_is_given_up(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "MAX_WAKES", 100)
+
+    def asks(hook: str, what: int, now: int) -> tuple[Wake, ...]:
+        return (Wake(now),) if now == 5 * US else (Wake(5 * US),)
+
+    message = "policy Asking: on_wake: more than 100 wakes at 5000000 ps"
+    with pytest.raises(PolicyError, match=message):
+        run(backend, Asking(asks=asks), [20])
 
 
 @pytest.mark.parametrize("later_us", [11, 29, 30, 45])

@@ -124,7 +124,8 @@ HELPERS = {
     "helper_beside.py": "TAKE = '{take}'\nOPS = {ops}\n",
     "helper_later.py": "from helper_beside import OPS\ndef check():\n    assert OPS == {ops}\n",
     "helper_parts/__init__.py": "__all__ = ['deeper', 'placing']\n",
-    "helper_parts/deeper.py": "from simsched.policy import RandomStealing\n"
+    "helper_parts/deeper.py": "from simsched.policy.algorithms.work_stealing.random_stealing "
+    "import RandomStealing\n"
     "from .placing import *\nclass Base(RandomStealing):\n    '''A base.'''\n",
     "helper_parts/placing.py": "from simsched.policy import placement, placement_rule\n"
     "@placement('helped_home')\ndef home(view):\n    return placement_rule('{rule}')(view)\n",

@@ -22,7 +22,6 @@ import pytest
         "simsched.experiment.query",
         "simsched.experiment.summary",
         "simsched.report.claims",
-        "simsched.names.markup",
         "simsched.report.plots.common",
         "simsched.report.tables",
     ],

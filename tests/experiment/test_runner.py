@@ -162,7 +162,8 @@ def test_code_from_outside_the_package_runs_in_worker_processes_only(
 ) -> None:
     away = tmp_path / "away.py"
     away.write_text(
-        "import os\nfrom simsched.policy import WorkSharing\n\n\n"
+        "import os\nfrom simsched.policy.algorithms.work_stealing.work_sharing "
+        "import WorkSharing\n\n\n"
         "class Away(WorkSharing):\n    def start(self, view):\n"
         f"        assert os.getpid() != {os.getpid()}\n        return super().start(view)\n"
     )
@@ -177,7 +178,8 @@ def test_what_a_policy_starts_in_a_worker_process_can_be_ended(
 ) -> None:
     helped = tmp_path / "helped.py"
     helped.write_text(
-        "import subprocess\nfrom simsched.policy import WorkSharing\n\n\n"
+        "import subprocess\nfrom simsched.policy.algorithms.work_stealing.work_sharing "
+        "import WorkSharing\n\n\n"
         "class Helped(WorkSharing):\n    def start(self, view):\n"
         "        helper = subprocess.Popen(['sleep', '60'])\n        helper.terminate()\n"
         "        assert helper.wait(20) == -15\n        return super().start(view)\n"

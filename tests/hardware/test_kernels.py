@@ -23,7 +23,8 @@ from simsched.hardware.pricing import price
 from simsched.hardware.program import make_program
 from simsched.machine import load_machine
 from simsched.machine.model import KernelTime, Machine
-from simsched.report.show.machine import describe_machine
+from simsched.report.show import describe
+from simsched.report.terminal import text as as_text
 from simsched.trace.recording import write_recording
 from simsched.workload.graph import Workload
 
@@ -124,7 +125,7 @@ def test_a_known_exposure_is_found(tmp_path: Path, exposure: float) -> None:
     file.write_text(HOST.replace("memory:\n", WAITING) + exposures)
     machine = load_machine(file)
     assert machine.exposures == {"heat.sweep": exposure}
-    assert f"heat.sweep: exposure {exposure:g}" in describe_machine(machine)
+    assert f"heat.sweep: exposure {exposure:g}" in as_text(describe(machine))
     runs = [
         run_of(machine, make_program("heat", {**SIZES["heat"], "rows": rows}).workload)
         for rows in (19, 61, 301)
@@ -275,7 +276,7 @@ def test_times_in_machine_files(tmp_path: Path) -> None:
         "cpu": KernelTime((3 * 2**20, 12 * 2**20), (6e-10, 1.25e-9))
     }
     assert machine.kernels["heat.initialise"] == {"cpu": KernelTime((1,), (3e-9,))}
-    text = describe_machine(machine)
+    text = as_text(describe(machine))
     assert "heat.sweep on cpu 0.6 ns for 3 MiB, 1.25 ns for 12 MiB  [kernels]" in text
     assert "heat.initialise on cpu 3 ns  [kernels]" in text
 

@@ -8,7 +8,7 @@ import pytest
 
 from simsched.files.errors import ConfigurationError
 from simsched.hardware.measure_schema import load_matrix
-from simsched.report.listing import entries
+from simsched.report.show.kinds import describe_kind
 
 from .fake_host import matrix
 
@@ -59,7 +59,7 @@ def test_labels(programs: list[object], labels: list[str]) -> None:
     assert matrix(programs=programs).labels() == labels
 
 
-@pytest.mark.parametrize("name", [entry["name"] for entry in entries("measurements")])
+@pytest.mark.parametrize("name", [row["name"] for row in describe_kind("measurements").data])
 def test_shipped_files(name: str) -> None:
     found = load_matrix(name)
     assert found.name == name

@@ -15,9 +15,9 @@ static bool wants_wake(random_hooks_t *state, ssk_decision_t *decision)
     if (!state->wakes || state->n_wakes >= 200 || !rng_chance(&state->wake_rng, 0.3))
         return false;
     state->n_wakes++;
-    *decision = (ssk_decision_t){.kind = SSK_DECIDE_WAKE, .tag = rng_below(&state->wake_rng, 5)};
-    decision->at_ps = ssk_sim_now(state->sim) + rng_pick(&state->wake_rng, DELAYS, 6);
-    decision->rank = (int64_t)rng_below(&state->wake_rng, 3) - 1;
+    *decision = (ssk_decision_t){.wake = {.kind = SSK_DECIDE_WAKE, .tag = rng_below(&state->wake_rng, 5)}};
+    decision->wake.at_ps = ssk_sim_now(state->sim) + rng_pick(&state->wake_rng, DELAYS, 6);
+    decision->wake.rank = (int64_t)rng_below(&state->wake_rng, 3) - 1;
     return true;
 }
 
@@ -28,13 +28,13 @@ static void decide(random_hooks_t *state, ssk_decision_t *decisions, ssk_answer_
     while (answer->n_decisions < 2 && state->n_transfers < 200 && rng_chance(&state->rng, 0.2)) {
         ssk_decision_t *d = &decisions[answer->n_decisions++];
         if (rng_chance(&state->rng, 0.3)) {
-            *d = (ssk_decision_t){.kind = SSK_DECIDE_PACE, .worker = rng_below(&state->rng, n_workers)};
-            d->count = SSK_WHOLE_PACE / (1 + rng_below(&state->rng, 3));
+            *d = (ssk_decision_t){.pace = {.kind = SSK_DECIDE_PACE, .worker = rng_below(&state->rng, n_workers)}};
+            d->pace.part = SSK_WHOLE_PACE / (1 + rng_below(&state->rng, 3));
             continue;
         }
         state->n_transfers++;
         *d = random_transfer(state);
-        d->delay_ps = rng_chance(&state->rng, 0.5) ? 0 : d->delay_ps;
+        d->transfer.delay_ps = rng_chance(&state->rng, 0.5) ? 0 : d->transfer.delay_ps;
     }
     answer->n_decisions += wants_wake(state, &decisions[answer->n_decisions]);
     answer->decisions = decisions;
@@ -87,15 +87,16 @@ static ssk_decision_t random_transfer(random_hooks_t *state)
     const ssk_plan_t *plan = &state->scenario->plan;
     const ssk_problem_t *p = &state->scenario->problem;
     int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1, p->n_classes};
-    ssk_decision_t d = {.kind = SSK_DECIDE_TRANSFER};
-    d.group = rng_below(&state->rng, plan->n_groups);
-    d.instance = rng_below(&state->rng, n_instances[plan->group_scope[d.group]]);
-    d.to_group = rng_below(&state->rng, plan->n_groups);
-    d.to_instance = rng_below(&state->rng, n_instances[plan->group_scope[d.to_group]]);
-    d.count = 1 + rng_below(&state->rng, 3);
-    d.take = rng_below(&state->rng, 3);
-    d.entry = rng_below(&state->rng, state->scenario->graph.n_tasks);
-    d.delay_ps = rng_pick(&state->rng, DELAYS, 4);
+    ssk_decision_t d = {.transfer = {.kind = SSK_DECIDE_TRANSFER, .task = SSK_NONE}};
+    d.transfer.group = rng_below(&state->rng, plan->n_groups);
+    d.transfer.instance = rng_below(&state->rng, n_instances[plan->group_scope[d.transfer.group]]);
+    d.transfer.to_group = rng_below(&state->rng, plan->n_groups);
+    d.transfer.to_instance = rng_below(&state->rng, n_instances[plan->group_scope[d.transfer.to_group]]);
+    d.transfer.count = 1 + rng_below(&state->rng, 3);
+    d.transfer.take = rng_below(&state->rng, 2);
+    if (rng_chance(&state->rng, 0.3))
+        d.transfer.task = rng_below(&state->rng, state->scenario->graph.n_tasks);
+    d.transfer.delay_ps = rng_pick(&state->rng, DELAYS, 4);
     return d;
 }
 
@@ -113,9 +114,7 @@ static int on_idle(void *context, int32_t worker, ssk_decision_t *decision_ret)
     if (victim == SSK_NONE || state->n_snatches == 0 || rng_chance(&state->rng, 0.5))
         return wants_wake(state, decision_ret);
     state->n_snatches--;
-    decision_ret->kind = SSK_DECIDE_PREEMPT;
-    decision_ret->worker = victim;
-    decision_ret->other = worker;
+    *decision_ret = (ssk_decision_t){.preempt = {SSK_DECIDE_PREEMPT, victim, worker}};
     return 1;
 }
 
@@ -144,29 +143,41 @@ static int decide_on_workers(random_hooks_t *state)
     for (int32_t w = 0; w < state->scenario->problem.n_workers; w++)
         if (ssk_sim_is_waiting(state->sim, w) && rng_chance(&state->rng, 0.5))
             taker = w;
-    state->decisions[1] = (ssk_decision_t){.kind = SSK_DECIDE_PREEMPT, .worker = victim, .other = taker};
+    state->decisions[1] = (ssk_decision_t){.preempt = {SSK_DECIDE_PREEMPT, victim, taker}};
     int32_t n = state->scenario->problem.n_workers, first = rng_below(&state->rng, n);
     int32_t second = (first + 1 + rng_below(&state->rng, n > 1 ? n - 1 : 1)) % n;
-    state->decisions[3] = (ssk_decision_t){.kind = SSK_DECIDE_ORDER, .order = &state->scenario->plan.order};
-    state->decisions[2] = (ssk_decision_t){.kind = SSK_DECIDE_EXCHANGE, .worker = first, .other = second};
-    state->decisions[2].delay_ps = 300 * rng_below(&state->rng, 2);
+    state->decisions[3] = (ssk_decision_t){.acquire_order = {SSK_DECIDE_ACQUIRE_ORDER, 3}};
+    state->decisions[2] = (ssk_decision_t){.exchange = {SSK_DECIDE_EXCHANGE, first, second, 0}};
+    state->decisions[2].exchange.cost_ps = 300 * rng_below(&state->rng, 2);
     if (n == 1)
         state->decisions[2] = state->decisions[3];
     return n > 1 ? 3 + rng_below(&state->rng, 2) : 3;
 }
 
-static int on_timer(void *context, const ssk_decision_t **decisions_ret)
+static const ssk_order_t *order(void *context, int64_t number)
+{
+    CHECK(number == 3);
+    return &((random_hooks_t *)context)->scenario->plan.order;
+}
+
+/* Hands over n decisions on workers, and perhaps a wake. */
+static void answer_timed(random_hooks_t *state, int n, ssk_answer_t *answer)
+{
+    answer->decisions = state->decisions;
+    answer->n_decisions = n + wants_wake(state, &state->decisions[n]);
+}
+
+static int on_timer(void *context, ssk_answer_t *answer)
 {
     random_hooks_t *state = context;
     if (aborts(state))
         return -1;
-    *decisions_ret = state->decisions;
-    int n = decide_on_workers(state);
-    return n + wants_wake(state, &state->decisions[n]);
+    answer_timed(state, decide_on_workers(state), answer);
+    return 0;
 }
 
 /* What the timer decides now and then, at the times of wakes, from numbers of its own. */
-static int on_wake(void *context, int64_t tag, const ssk_decision_t **decisions_ret)
+static int on_wake(void *context, int64_t tag, ssk_answer_t *answer)
 {
     random_hooks_t *state = context;
     CHECK(tag >= 0 && tag < 5);
@@ -177,8 +188,8 @@ static int on_wake(void *context, int64_t tag, const ssk_decision_t **decisions_
     int n = rng_chance(&state->rng, 0.3) ? decide_on_workers(state) : 0;
     state->wake_rng = state->rng;
     state->rng = others;
-    *decisions_ret = state->decisions;
-    return n + wants_wake(state, &state->decisions[n]);
+    answer_timed(state, n, answer);
+    return 0;
 }
 
 ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint64_t seed)
@@ -188,7 +199,7 @@ ssk_hooks_t random_hooks(random_hooks_t *state, const scenario_t *scenario, uint
     state->wake_rng.state = seed + 7;
     state->scenario = scenario;
     state->n_snatches = 20;
-    ssk_hooks_t hooks = {.context = state};
+    ssk_hooks_t hooks = {.context = state, .order = order};
     if (seed & 16)
         hooks.on_spawn = on_spawn;
     if (seed & 32)

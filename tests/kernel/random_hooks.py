@@ -7,20 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from simsched.engine.backend import (
-    DUPLICATE,
-    EXCHANGE,
-    KILL,
-    NOBODY,
-    PACE,
-    PREEMPT,
-    TRANSFER,
-    WAKE,
-    WHOLE_PACE,
-    Decision,
-    ReadyAnswer,
-)
-from simsched.policy.contract.plan import CHILD_FIRST, PARENT_FIRST
+from simsched.engine.backend import NOBODY, ReadyAnswer
+from simsched.engine.interface.decisions import Record, record_of
+from simsched.policy.contract.decisions import WHOLE_PACE, Exchange, Pace, Preempt, Transfer, Wake
+from simsched.policy.contract.executions import Duplicate, Kill
+from simsched.policy.contract.plan import CHILD_FIRST, PARENT_FIRST, TAKES
 
 HOOKS = (
     *("on_ready", "on_idle", "on_finish", "on_timer", "on_spawn", "on_acquire", "on_start"),
@@ -79,14 +70,14 @@ class RandomHooks:
         group = int(self._rng.integers(len(self.group_sizes)))
         return group, int(self._rng.integers(self.group_sizes[group])), decisions
 
-    def _transfers(self) -> list[Decision]:
+    def _transfers(self) -> list[Record]:
         """None, one or two transfers, of which some land at once, and now and then a pace."""
         number = min(self.transfers, int(self._rng.choice([0, 0, 0, 1, 2])))
         self.transfers -= number
         chosen = [self._transfer(at_once=bool(self._rng.integers(2))) for _ in range(number)]
         return chosen + self._paces() + self._wakes()
 
-    def _wakes(self) -> list[Decision]:
+    def _wakes(self) -> list[Record]:
         """None, or wakes at the present instant or later, several of them at one time."""
         rng = self._wake_rng
         if WAKING not in self.wanted or self.wakes <= 0 or rng.random() < 0.6:
@@ -94,16 +85,19 @@ class RandomHooks:
         number = int(rng.integers(1, 4))
         self.wakes -= number
         at = self.state.now_ps() + rng.choice([0, 0, 1, 100, 5000, 90_000], number)
-        return [(WAKE, int(time), int(rng.integers(-1, 2)), int(rng.integers(5))) for time in at]
+        return [
+            record_of(Wake(int(time), rank=int(rng.integers(-1, 2)), tag=int(rng.integers(5))))
+            for time in at
+        ]
 
-    def _paces(self) -> list[Decision]:
+    def _paces(self) -> list[Record]:
         """None, or the pace of any worker."""
         if self._rng.random() < 0.7:
             return []
-        billionths = int(self._rng.choice([WHOLE_PACE, WHOLE_PACE // 3, 700_000_000]))
-        return [(PACE, int(self._rng.integers(self.n_workers)), billionths)]
+        part = int(self._rng.choice([WHOLE_PACE, WHOLE_PACE // 3, 700_000_000])) / WHOLE_PACE
+        return [record_of(Pace(int(self._rng.integers(self.n_workers)), part))]
 
-    def _transfer(self, *, at_once: bool = False) -> Decision:
+    def _transfer(self, *, at_once: bool = False) -> Record:
         """Any pools, now and then one that does not exist."""
         pools = []
         for _ in range(2):
@@ -113,9 +107,17 @@ class RandomHooks:
             pools[3] += 1000
         count, delay = int(self._rng.integers(1, 4)), int(self._rng.choice([1, 100, 5000, 90_000]))
         take, entry = (int(self._rng.integers(n)) for n in (3, 40))
-        return TRANSFER, *pools, count, 0 if at_once else delay, take, entry
+        return record_of(
+            Transfer(
+                *pools,
+                count=count,
+                delay_ps=0 if at_once else delay,
+                take=(*TAKES, TAKES[0])[take],
+                task=entry if take == len(TAKES) else None,
+            )
+        )
 
-    def on_idle(self, worker: int) -> Decision | None:
+    def on_idle(self, worker: int) -> Record | None:
         self._look("idle", worker)
         if self.transfers > 0 and self._rng.random() < 0.4:
             self.transfers -= 1
@@ -124,25 +126,25 @@ class RandomHooks:
         if not running or self.snatches == 0 or self._rng.random() < 0.6:
             return next(iter(self._wakes()), None)
         self.snatches -= 1
-        return PREEMPT, int(self._rng.choice(running)), worker
+        return record_of(Preempt(int(self._rng.choice(running)), worker))
 
-    def on_start(self, task: int, worker: int) -> list[Decision] | None:
+    def on_start(self, task: int, worker: int) -> list[Record]:
         self._look("start", task, worker)
-        return self._transfers() or None
+        return self._transfers()
 
-    def on_finish(self, task: int, worker: int) -> list[Decision] | None:
+    def on_finish(self, task: int, worker: int) -> list[Record]:
         self._look("finish", task, worker)
-        return self._transfers() or None
+        return self._transfers()
 
-    def on_landing(self, group: int, instance: int) -> list[Decision] | None:
+    def on_landing(self, group: int, instance: int) -> list[Record]:
         self._look("landing", group, instance)
-        return self._transfers() or None
+        return self._transfers()
 
-    def on_timer(self) -> list[Decision]:
+    def on_timer(self) -> list[Record]:
         self._look("timer")
         return self._decisions_on_workers() + self._wakes()
 
-    def on_wake(self, tag: int) -> list[Decision]:
+    def on_wake(self, tag: int) -> list[Record]:
         """What the timer decides, now and then, from numbers of its own."""
         self._look("wake", tag)
         self._rng, self._wake_rng = self._wake_rng, self._rng
@@ -150,26 +152,26 @@ class RandomHooks:
         self._rng, self._wake_rng = self._wake_rng, self._rng
         return decisions + self._wakes()
 
-    def _decisions_on_workers(self) -> list[Decision]:
+    def _decisions_on_workers(self) -> list[Record]:
         workers = range(self.n_workers)
         running = [w for w in workers if self.state.running_task(w) >= 0]
         waiting = [w for w in workers if self.state.is_waiting(w)]
-        decisions: list[Decision] = []
+        decisions: list[Record] = []
         if self._rng.random() < 0.2:
             decisions.append(self._transfer())
         decisions += self._paces()
         if self.n_workers > 1 and self._rng.random() < 0.5:
             pair = self._rng.choice(self.n_workers, 2, replace=False).tolist()
-            decisions.append((EXCHANGE, *pair, int(self._rng.choice([0, 0, 700]))))
+            decisions.append(record_of(Exchange(*pair, int(self._rng.choice([0, 0, 700])))))
         while running and self._rng.random() < 0.4:
             victim = running.pop(int(self._rng.integers(len(running))))
             taker = -1
             if waiting and self._rng.random() < 0.5:
                 taker = waiting.pop(int(self._rng.integers(len(waiting))))
-            kind = self._rng.choice([PREEMPT, PREEMPT, DUPLICATE, KILL])  # leaves or not
-            if kind == DUPLICATE and taker < 0:
+            kind: Any = (Preempt, Preempt, Duplicate, Kill)[int(self._rng.integers(4))]
+            if kind is Duplicate and taker < 0:
                 continue
-            decisions.append((int(kind), victim, taker))
-            if taker < 0 or kind == KILL:
+            decisions.append(record_of(Kill(victim) if kind is Kill else kind(victim, taker)))
+            if taker < 0 or kind is Kill:
                 break  # its push may wake one of the waiting workers
         return decisions

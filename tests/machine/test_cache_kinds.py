@@ -12,8 +12,8 @@ from simsched.machine import load_machine
 from simsched.machine.caches import CacheInstance
 from simsched.machine.draw import _legend, _levels
 from simsched.machine.synthetic import make_machine
-from simsched.report.descriptions import machine_document
-from simsched.report.show.machine import describe_machine
+from simsched.report.show import describe
+from simsched.report.terminal import text as as_text
 
 FILE = """\
 description: two sockets of two large and four small cores each
@@ -97,7 +97,7 @@ def test_small_cores_of_the_board_have_the_small_cache() -> None:
 
 def test_what_is_shown_of_them(write: Write) -> None:
     machine = load_machine(write(FILE))
-    text = describe_machine(machine)
+    text = as_text(describe(machine))
     after = text[text.index("of small cores") :]
     assert "capacity 1 MiB  [vendor: of four]" in after
     assert "latency 7 ns  [vendor]" in after
@@ -106,7 +106,7 @@ def test_what_is_shown_of_them(write: Write) -> None:
     legend = [line for _, line in _legend(machine)]
     assert "L2: 2 MiB per core, 40 GB/s, 5 ns" in legend
     assert "L2: 1 MiB per 4 cores, 40 GB/s, 7 ns (small)" in legend
-    level = machine_document(machine)["caches"][1]
+    level = describe(machine).data["caches"][1]
     assert level["instances"] == 6
     assert (level["shared_by"], level["cores"]["small"]["shared_by"]) == (1, 4)
     assert level["cores"]["small"]["capacity_bytes"] == 1 << 20
@@ -181,7 +181,7 @@ def test_what_does_not_fit_is_refused(
 def test_a_level_is_shared_by_as_many_as_it_says(write: Write) -> None:
     machine = load_machine(write(FILE))
     assert [level.shared_by for level in machine.caches] == [1, 1, 6]
-    text = describe_machine(machine)
+    text = as_text(describe(machine))
     own = text[text.index("L2: 6 instances") : text.index("of small cores")]
     assert "shared by 1 core  [vendor]" in own
 

@@ -11,7 +11,9 @@ from ruamel.yaml import YAML
 
 from simsched.files.errors import ConfigurationError
 from simsched.machine import check_machine, load_machine
-from simsched.report.show.machine import describe_machine, draw_machine
+from simsched.machine.draw import draw_machine
+from simsched.report.show import describe
+from simsched.report.terminal import text as as_text
 
 GUIDE = Path(__file__).parents[2] / "docs" / "adding-a-machine.md"
 
@@ -451,7 +453,7 @@ def test_asymmetric_cores_share_a_domain(example: str, write: Write) -> None:
     picture = path.with_suffix(".png")
     draw_machine(machine, picture)
     assert picture.stat().st_size > 10_000
-    assert "0 on socket 0: 2 big, 4 little cores each" in describe_machine(machine)
+    assert "0 on socket 0: 2 big, 4 little cores each" in as_text(describe(machine))
 
 
 def test_explicit_hops_nodes_and_pairwise_rules(example: str, write: Write) -> None:
@@ -505,7 +507,7 @@ def test_explicit_hops_nodes_and_pairwise_rules(example: str, write: Write) -> N
     ]
     assert machine.touch_order.tolist() == [[0, 1, 2], [0, 1, 2], [1, 0, 2]]
     draw_machine(machine, path.with_suffix(".png"))
-    assert "pool (NVM): node 2, of the whole machine" in describe_machine(machine)
+    assert "pool (NVM): node 2, of the whole machine" in as_text(describe(machine))
 
 
 def test_unconnected_domains_are_refused(example: str, write: Write) -> None:

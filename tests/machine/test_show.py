@@ -7,10 +7,12 @@ import pytest
 
 from simsched.machine import list_machines, load_machine
 from simsched.machine.caches import MemorySideCache
-from simsched.machine.draw import _link_ends, _ring
+from simsched.machine.draw import _link_ends, _ring, draw_machine
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.report.show.machine import describe_machine, draw_machine, ranges
+from simsched.report.show import describe
+from simsched.report.show.machine import ranges
+from simsched.report.terminal import text as as_text
 
 
 def _size(picture: Path) -> tuple[int, int]:
@@ -22,7 +24,7 @@ def _size(picture: Path) -> tuple[int, int]:
 
 
 def test_text_holds_numbers_with_their_sources() -> None:
-    text = describe_machine(load_machine("knl_snc4_flat"), width=160)
+    text = as_text(describe(load_machine("knl_snc4_flat")), width=160)
     for line in (
         "4 sockets, 4 NUMA domains, 64 cores, 256 hardware threads, 8 memory nodes",
         "bandwidth 96 GB/s  [bats: 384/4]",
@@ -35,14 +37,14 @@ def test_text_holds_numbers_with_their_sources() -> None:
         "stream = measured: K. Rupp, data set knl-stream-benchmark",
     ):
         assert line in text
-    synthetic = describe_machine(make_machine(costs=RuntimeCosts(push_ps=1)))
+    synthetic = as_text(describe(make_machine(costs=RuntimeCosts(push_ps=1))))
     assert "zero: spawn_child_first, spawn_parent_first, pop, steal_probe" in synthetic
 
 
 @pytest.mark.parametrize("name", list_machines())
 def test_every_source_of_a_value_is_printed(name: str) -> None:
     machine = load_machine(name)
-    text = describe_machine(machine, width=400)
+    text = as_text(describe(machine), width=400)
     kept_back = ("os_distance",)  # it shows as the order of first touch only
     for key, source in machine.sources.items():
         if not key.endswith(kept_back) and not key.startswith("sources."):
@@ -50,13 +52,13 @@ def test_every_source_of_a_value_is_printed(name: str) -> None:
 
 
 def test_lines_fit_the_width_and_markup_is_taken_literally() -> None:
-    text = describe_machine(load_machine("opteron48"), width=80)
+    text = as_text(describe(load_machine("opteron48")), width=80)
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "[trace]" in text
 
 
 def test_machines_without_sources_have_no_brackets() -> None:
-    text = describe_machine(make_machine(link_bandwidth_bytes_per_s=3e9))
+    text = as_text(describe(make_machine(link_bandwidth_bytes_per_s=3e9)))
     assert "[" not in text
     assert "crossbar: 3 GB/s" in text
     assert "a core draws at most unbounded" in text
@@ -64,7 +66,7 @@ def test_machines_without_sources_have_no_brackets() -> None:
 
 def test_memory_side_cache_is_shown() -> None:
     side = MemorySideCache(1 << 30, 4096, 30e9, 170_000, 270_000)
-    text = describe_machine(make_machine(memory_side_cache=side))
+    text = as_text(describe(make_machine(memory_side_cache=side)))
     assert "direct-mapped cache in front, random mapping" in text
     assert "latency of a miss 270 ns" in text
 

@@ -14,7 +14,8 @@ from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.model import Path as MemoryPath
 from simsched.policy.contract.base import AcquireStep, Placement, Plan, PlanView, Policy
-from simsched.report.show.machine import describe_machine
+from simsched.report.show import describe
+from simsched.report.terminal import text as as_text
 from simsched.reproduction.probes.machine import traversal_time_s
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import TaskGraph, Workload
@@ -230,7 +231,7 @@ def test_four_sockets_that_read_across_the_square_are_bound_by_links(backend: st
 
 
 def test_it_is_told_how_much_messages_load_links() -> None:
-    told = describe_machine(load_machine(SQUARE))
+    told = as_text(describe(load_machine(SQUARE)))
     assert "bytes of messages per byte of data, all links together 0.75" in told
 
 

@@ -13,6 +13,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TEXTS = sorted((ROOT / "notebooks").glob("*.py"))
+LONG = ("02_bats_on_knl", "06_mapreduce_stragglers", "08_your_own_policy")
+RUNS = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in LONG else [])
+    for path in TEXTS
+]
 
 jupytext = pytest.importorskip("jupytext")
 nbformat = pytest.importorskip("nbformat")
@@ -52,7 +57,7 @@ def test_a_notebook_asks_answers_and_names_its_sources(path: Path) -> None:
 
 
 @pytest.mark.timeout(900)  # one measures this host, which takes longer the busier that is
-@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RUNS)
 def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbclient = pytest.importorskip("nbclient")
     # What Jupyter and IPython keep goes beside the results, not into the home directory.

@@ -13,11 +13,12 @@ from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, PolicyError
 from simsched.machine.load import load_machine
 from simsched.policy import make_policy, policy_from_spec
-from simsched.policy.algorithms.accelerator.accelerator_pool import CpuSidePool
-from simsched.policy.algorithms.accelerator.baymax import batch_copies, headroom_s, refilled_s
-from simsched.policy.algorithms.accelerator.gpu_sharing import drf_partition, warp_quota
+from simsched.policy.algorithms.accelerator.baymax import headroom_s, refilled_s
+from simsched.policy.algorithms.accelerator.cpu_side_pool import CpuSidePool
+from simsched.policy.algorithms.accelerator.smk import drf_partition, warp_quota
 from simsched.policy.algorithms.accelerator.timegraph import periods_until, replenished
 from simsched.policy.contract.base import Transfer
+from simsched.policy.parts.accelerator_copies import batch_copies
 from simsched.policy.parts.predictors import trained
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
@@ -379,7 +380,7 @@ def test_a_decision_takes_no_longer_than_its_transfer() -> None:
         def on_finish(self, view: Any, state: Any, task: int, worker: int) -> tuple[Transfer, ...]:
             return (Transfer(3, 0, 2, 1, 1, 1000, decision_ps=2000),)
 
-    message = "found a transfer with decision_ps 2000, accepted 0 to its delay_ps, 1000"
+    message = "Transfer: decision_ps: found 2000, accepted 0 to its delay_ps, 1000"
     machine, kernel = load_machine("k40_server"), programs([{"kind": GPU, "ms": 1}])
     with pytest.raises(PolicyError, match=message):
         simulate(machine, kernel, Strange())

@@ -15,7 +15,6 @@ from simsched.machine import load_machine
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy, policy_from_spec
-from simsched.policy.algorithms.asymmetric.aats import History, allocate
 from simsched.policy.contract.base import PlanView
 from simsched.policy.parts.batch_gate import GATE, gated, is_batch
 from simsched.policy.parts.core_groups import (
@@ -23,6 +22,7 @@ from simsched.policy.parts.core_groups import (
     n_candidates,
     preference,
 )
+from simsched.policy.parts.task_classes import History, allocate
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload import make_workload

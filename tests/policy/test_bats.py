@@ -156,7 +156,7 @@ def simulated(policy: str, params: Any = None, **options: Any) -> Run:
         options.pop("machine", MACHINE),
         options.pop("workload", TREE),
         make_policy(policy, params),
-        backend="simpy",
+        backend="native",
         events=True,
         **options,
     )

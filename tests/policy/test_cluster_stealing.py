@@ -10,14 +10,9 @@ from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.algorithms.work_stealing.cluster_stealing import (
-    ClusterPolicy,
-    Clusters,
-    preorder_of_tree,
-    search_order,
-    tree_ranks,
-)
+from simsched.policy.algorithms.work_stealing.chs import preorder_of_tree, search_order, tree_ranks
 from simsched.policy.contract.base import HookView, PlanView, Transfer
+from simsched.policy.parts.clusters import ClusterPolicy, Clusters
 from simsched.testing import small_machines
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from simsched.machine.model import CoreGroup
-from simsched.policy.algorithms.list_scheduling.heteroprio import DEVICE as ON_DEVICE
-from simsched.policy.algorithms.list_scheduling.heteroprio import HOST, TYPES, Bucket, Buckets
+from simsched.policy.algorithms.list_scheduling.heteroprio import Bucket, Buckets
+from simsched.policy.parts.runtime_like import DEVICE as ON_DEVICE
+from simsched.policy.parts.runtime_like import HOST, TYPES
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
 from tests.engine.test_copies import device_machine

@@ -67,7 +67,7 @@ def simulated(policy: str = "laws", workload: Workload = SWEEP, **options: Any) 
         options.pop("machine", MACHINE),
         workload,
         make_policy(policy, options.pop("params", None)),
-        backend="simpy",
+        backend="native",
         events=True,
         **options,
     )

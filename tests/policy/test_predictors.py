@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from simsched.policy.parts.predictors import train, trained
-from simsched.report.descriptions import policy_document
-from simsched.report.listing import describe_policy
+from simsched.report.show.policy import named_policy
+from simsched.report.terminal import text
 from simsched.workload.accelerator_programs import profile
 
 
@@ -31,12 +31,12 @@ def test_held_out_errors_are_shown() -> None:
     unseen = np.random.default_rng(0).permutation(1000)[900:]
     predicted = train("ann", samples).seconds(samples.features[unseen])
     error = np.mean(np.abs(predicted / samples.seconds[unseen] - 1.0))
-    output = describe_policy("baymax[predictor=ann]")
+    output = text(named_policy("baymax[predictor=ann]"))
     assert f"held_out_error_percent hs.kernel (ann) = {100 * error:.4g}\n" in output
     assert output.count("held_out_error_percent") == 4 + 1 + 8 + 7  # copies, library, programs
-    figures = policy_document("baymax_nc[predictor=ann]")["figures"]
+    figures = named_policy("baymax_nc[predictor=ann]").figures
     assert figures["held_out_error_percent hs.kernel (ann)"] == pytest.approx(100 * error)
-    assert "held_out_error_percent" not in describe_policy("baymax[predictor=view]")
+    assert "held_out_error_percent" not in text(named_policy("baymax[predictor=view]"))
 
 
 @pytest.mark.parametrize("name", ["svm", "ann"])

@@ -18,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from simsched.engine.interface.decisions import DECISIONS
 from simsched.files.errors import ConfigurationError, SimschedError
+from simsched.policy.contract.records import numbers_of
 from tests.robustness.mutate import Files
 
 BASES = 24
@@ -151,6 +153,7 @@ class Hooks:
 
     def __init__(self, rng: Random) -> None:
         self.rng, self.left = rng, 200
+        self.orders: list[Any] = []
         for name in (
             *("ready", "idle", "finish", "landing", "timer"),
             "wake",
@@ -176,11 +179,10 @@ class Hooks:
             return ()
         if rng.random() < 0.02:
             return rng.choice((None, 5, [None], [()], [("x", 1, 2)], [(0,)], [(99, 1, 2)]))
-        lengths = {0: 2, 1: 8, 2: 3, 3: 2, 4: 2, 5: 2, 6: 2, 7: 3}
         found = []
         for _ in range(rng.choice((0, 0, 1, 1, 2))):
-            kind = rng.choice((0, 1, 2, 3, 4, 6, 7)) if rng.random() < 0.98 else 5
-            length = lengths[kind] + (rng.random() < 0.02)
+            kind = rng.randrange(len(DECISIONS))
+            length = len(numbers_of(DECISIONS[kind])) + (rng.random() < 0.02)
             found.append((kind, *(self._n() for _ in range(length))))
         return found
 

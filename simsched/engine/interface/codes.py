@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from simsched.engine.interface.decisions import DECISIONS, HOOKS, Reason, word_of
 from simsched.engine.interface.plan import BY_PRIORITY, CHOICES, IN_ORDER
 from simsched.engine.replication import FOLLOWS
 from simsched.policy.contract.blocks import THREAD_GROUPS
+from simsched.policy.contract.decisions import WHOLE_PACE
 from simsched.policy.contract.plan import (
     CHILD_FIRST,
     CONDITIONS,
@@ -37,7 +39,7 @@ CODES = (
     Codes("Why a worker loses a task without result.", "LOSS_", Loss.__members__),
     Codes("What owns the pools of a group.", "SCOPE_", _numbered(SCOPES)),
     Codes("Which pools a step searches.", "", _numbered(WHERES)),
-    Codes("Which entry leaves a pool; the last: in decisions.", "", _numbered((*TAKES, "entry"))),
+    Codes("Which entry leaves a pool.", "", _numbered(TAKES)),
     Codes("Conditions of a step.", "WHEN_", {word: 1 << i for i, word in enumerate(CONDITIONS)}),
     Codes("How a step chooses among its candidates.", "", _numbered(CHOICES)),
     Codes("To whom tasks without a pusher go.", "", _numbered(ROOTS)),
@@ -49,4 +51,8 @@ CODES = (
         "",
         {"child_first": CHILD_FIRST, "parent_first": PARENT_FIRST},
     ),
+    Codes("Hooks that decide.", "", _numbered(tuple(HOOKS))),
+    Codes("Kinds of decisions.", "DECIDE_", _numbered([word_of(cls) for cls in DECISIONS])),
+    Codes("Why a decision is not allowed.", "REASON_", Reason.__members__),
+    Codes("The pace of a worker at its whole speed.", "", {"whole_pace": WHOLE_PACE}),
 )

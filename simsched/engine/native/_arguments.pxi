@@ -72,40 +72,27 @@ cdef ssk_random_t _random(list kept, object stream) except *:
     return random
 
 
-cdef bint _is_order(object decision) except? True:
-    """Tell whether a decision of a hook is an acquire order; refuse what is none at all."""
-    if not isinstance(decision, tuple) or len(decision) < 2:  # no bounds are checked below
-        raise ValueError(f"decision: found {decision!r}, accepted a tuple with its kind first")
-    return decision[0] == SSK_DECIDE_ORDER
-
-
-cdef int _fill_decision(ssk_decision_t *d, tuple chosen) except -1:
-    """Take over a decision of a hook, but an acquire order; see :data:`simsched.engine.backend.Decision`."""
-    _is_order(chosen)
+cdef int _fill_decision(ssk_decision_t *d, object record) except -1:
+    """Take over the record of a decision; see :mod:`simsched.engine.interface.decisions`."""
+    cdef Py_ssize_t i, most = sizeof(d.number) // sizeof(d.number[0])
+    if not 1 <= len(record) <= most:
+        raise ValueError(f"decision: found {record!r}, accepted up to {most} numbers, its kind first")
     memset(d, 0, sizeof(d[0]))
-    d.kind, rest = chosen[0], chosen[1:]
-    if d.kind == SSK_DECIDE_TRANSFER:
-        d.group, d.instance, d.to_group, d.to_instance = rest[:4]
-        d.count, d.delay_ps, d.take, d.entry = rest[4:]
-    elif d.kind == SSK_DECIDE_EXCHANGE:
-        d.worker, d.other, d.delay_ps = rest
-    elif d.kind == SSK_DECIDE_WAKE:
-        d.at_ps, d.rank, d.tag = rest
-    elif d.kind == SSK_DECIDE_PACE:
-        d.worker, d.count = rest
-    else:
-        d.worker, d.other = rest
+    for i, number in enumerate(record):
+        d.number[i] = number
     return 0
 
 
-cdef object _fill_decisions(ssk_answer_t *answer, object chosen):
-    """Take over decisions of a hook; return what keeps them in memory."""
+cdef int _fill_answer(NativeBackend backend, int hook, ssk_answer_t *answer, object chosen) except -1:
+    """Take over decisions of a hook, which stay in memory until it is called again."""
     cdef ssk_decision_t *place
     cdef Py_ssize_t i
-    memory = np.zeros(max(1, len(chosen)) * sizeof(ssk_decision_t), np.uint8)
+    if not chosen:
+        return 0
+    backend.answers[hook] = memory = np.empty(len(chosen) * sizeof(ssk_decision_t), np.uint8)
     place = <ssk_decision_t *>cnp.PyArray_DATA(<cnp.ndarray>memory)
     for i in range(len(chosen)):
         _fill_decision(&place[i], chosen[i])
     answer.decisions = place
     answer.n_decisions = _whole(len(chosen), "decisions", 0, MAX_INT32)
-    return memory
+    return 0

@@ -7,6 +7,7 @@ The simulation itself is in kernel/ and described in kernel/ssk.h.
 import numpy as np
 
 from simsched.engine.backend import IterationCounters
+from simsched.engine.interface.decisions import HOOKS, refusal
 from simsched.engine.room import no_room_message
 from simsched.engine.stall import TOO_LONG, explain_stall
 from simsched.files.errors import KernelError, ModelError, PolicyError, StalledError
@@ -82,8 +83,7 @@ cdef int _on_ready(void *context, int32_t task, int32_t worker, ssk_answer_t *an
         chosen = backend.hooks.on_ready(task, worker)
         if chosen is not None:
             answer.group, answer.instance, decisions = chosen
-            if decisions:
-                backend.ready_decisions = _fill_decisions(answer, decisions)
+            _fill_answer(backend, SSK_ON_READY, answer, decisions)
         return 0
     except BaseException as error:
         backend.raised = error
@@ -93,10 +93,7 @@ cdef int _on_ready(void *context, int32_t task, int32_t worker, ssk_answer_t *an
 cdef int _on_start(void *context, int32_t task, int32_t worker, ssk_answer_t *answer) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
     try:
-        decisions = backend.hooks.on_start(task, worker)
-        if decisions:
-            backend.start_decisions = _fill_decisions(answer, decisions)
-        return 0
+        return _fill_answer(backend, SSK_ON_START, answer, backend.hooks.on_start(task, worker))
     except BaseException as error:
         backend.raised = error
         return -1
@@ -118,10 +115,7 @@ cdef int _on_idle(void *context, int32_t worker, ssk_decision_t *decision) noexc
 cdef int _on_finish(void *context, int32_t task, int32_t worker, ssk_answer_t *answer) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
     try:
-        decisions = backend.hooks.on_finish(task, worker)
-        if decisions:
-            backend.finish_decisions = _fill_decisions(answer, decisions)
-        return 0
+        return _fill_answer(backend, SSK_ON_FINISH, answer, backend.hooks.on_finish(task, worker))
     except BaseException as error:
         backend.raised = error
         return -1
@@ -130,52 +124,38 @@ cdef int _on_finish(void *context, int32_t task, int32_t worker, ssk_answer_t *a
 cdef int _on_landing(void *context, int32_t group, int32_t instance, ssk_answer_t *answer) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
     try:
-        decisions = backend.hooks.on_landing(group, instance)
-        if decisions:
-            backend.landing_decisions = _fill_decisions(answer, decisions)
-        return 0
+        return _fill_answer(backend, SSK_ON_LANDING, answer, backend.hooks.on_landing(group, instance))
     except BaseException as error:
         backend.raised = error
         return -1
 
 
-PLACE_OF_ORDER = (SSK_DECIDE_PREEMPT, -1, -1)  # filled in afterwards: an acquire order is no tuple of numbers
+cdef int _on_timer(void *context, ssk_answer_t *answer) noexcept with gil:
+    cdef NativeBackend backend = <NativeBackend>context
+    try:
+        return _fill_answer(backend, SSK_ON_TIMER, answer, backend.hooks.on_timer())
+    except BaseException as error:
+        backend.raised = error
+        return -1
 
 
-cdef int _hand_over(NativeBackend backend, object chosen, const ssk_decision_t **decisions) except -1:
-    """Hand over what the policy has decided at a time of its own; return the number of decisions."""
-    cdef ssk_answer_t answer
-    cdef ssk_decision_t *place
-    cdef Py_ssize_t i
-    if any(_is_order(decision) for decision in chosen):
+cdef int _on_wake(void *context, int64_t tag, ssk_answer_t *answer) noexcept with gil:
+    cdef NativeBackend backend = <NativeBackend>context
+    try:
+        return _fill_answer(backend, SSK_ON_WAKE, answer, backend.hooks.on_wake(tag))
+    except BaseException as error:
+        backend.raised = error
+        return -1
+
+
+cdef const ssk_order_t *_order(void *context, int64_t number) noexcept with gil:
+    cdef NativeBackend backend = <NativeBackend>context
+    try:
         backend.order_before, backend.order_arrays = backend.order_arrays, []  # that before is in force
-    backend.decisions = _fill_decisions(&answer, [
-        PLACE_OF_ORDER if _is_order(decision) else decision for decision in chosen
-    ])
-    place = <ssk_decision_t *>answer.decisions
-    for i in range(len(chosen)):
-        if _is_order(chosen[i]):
-            place[i].kind, place[i].order = SSK_DECIDE_ORDER, backend._make_order(chosen[i][1])
-    decisions[0] = place
-    return answer.n_decisions
-
-
-cdef int _on_timer(void *context, const ssk_decision_t **decisions) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        return _hand_over(backend, backend.hooks.on_timer(), decisions)
+        return backend._make_order(backend.hooks.orders[number])
     except BaseException as error:
         backend.raised = error
-        return -1
-
-
-cdef int _on_wake(void *context, int64_t tag, const ssk_decision_t **decisions) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        return _hand_over(backend, backend.hooks.on_wake(tag), decisions)
-    except BaseException as error:
-        backend.raised = error
-        return -1
+        return NULL
 
 
 cdef int _take_events(void *context, size_t n_events) noexcept with gil:
@@ -197,8 +177,7 @@ cdef class NativeBackend:
 
     cdef ssk_sim_t *sim
     cdef object problem, hooks, graph, raised, sink, columns
-    cdef object decisions, ready_decisions, start_decisions, finish_decisions  # memory of the last ones of each hook
-    cdef object landing_decisions
+    cdef dict answers  # memory of the last decisions of each hook
     cdef list problem_arrays, iteration_arrays, move_arrays, order_arrays, order_before
     cdef bint is_running
     cdef ssk_problem_t c_problem
@@ -214,7 +193,7 @@ cdef class NativeBackend:
             raise RuntimeError("a backend is prepared once")
         self.problem, self.hooks = problem, hooks
         self.problem_arrays, self.iteration_arrays, self.move_arrays = [], [], []
-        self.order_arrays, self.order_before = [], []
+        self.order_arrays, self.order_before, self.answers = [], [], {}
         self.sink = make_sink(events)
         memset(&self.c_problem, 0, sizeof(self.c_problem))
         _fill_problem(&self.c_problem, problem, self.problem_arrays)
@@ -222,6 +201,7 @@ cdef class NativeBackend:
             self._fill_recorder(&self.c_problem.recorder)
         memset(&c_hooks, 0, sizeof(c_hooks))
         c_hooks.context = <void *>self
+        c_hooks.order = _order
         if hooks.wants_on_spawn:
             c_hooks.on_spawn = _on_spawn
         if hooks.wants_on_acquire:
@@ -363,7 +343,7 @@ cdef class NativeBackend:
                 f"task {f.task} cannot run on worker {f.worker}: it has no cost for processor kind {kind!r}"
             )
         if status == SSK_ERR_DECISION:
-            raise PolicyError(_describe_decision(f))
+            raise _describe_decision(f)
         if status == SSK_ERR_MIGRATION:
             raise PolicyError(f"migration: block {f.block} ({f.bytes} bytes) does not fit on node {f.node}")
         if status == SSK_ERR_ARGUMENT and f.flaw.name is not NULL:
@@ -515,31 +495,7 @@ cdef str _describe_flaw(str what, ssk_flaw_t flaw):
     return f"{what}: {name} is malformed" + (f" at entry {flaw.index}" if flaw.index >= 0 else "")
 
 
-HOOKS = {
-    SSK_HOOK_READY: "on_ready", SSK_HOOK_START: "on_start", SSK_HOOK_IDLE: "on_idle", SSK_HOOK_FINISH: "on_finish",
-    SSK_HOOK_LANDING: "on_landing", SSK_HOOK_TIMER: "on_timer", SSK_HOOK_WAKE: "on_wake",
-}
-
-
-cdef str _describe_decision(ssk_failure_t f):
-    """Return the message for a hook's decision that is not allowed."""
-    hook = HOOKS[f.hook]
-    if f.reason == SSK_REASON_POOLS:
-        return f"{hook}: no pool with group {f.group}, instance {f.instance}"
-    if f.reason == SSK_REASON_EXCHANGE:
-        return f"{hook}: workers {f.worker} and {f.taker} cannot swap threads"
-    if f.reason == SSK_REASON_KIND:
-        return "a decision means nothing to the engine"
-    if f.reason == SSK_REASON_POOL:
-        return f"{hook}: task {f.task}: no pool with group {f.group}, instance {f.instance}"
-    if f.reason == SSK_REASON_TAKER and f.hook == SSK_HOOK_IDLE:
-        return f"{hook}: worker {f.worker} asked, found a task for {f.taker}"
-    if f.reason == SSK_REASON_TAKER:
-        return f"{hook}: worker {f.taker} cannot take a task: it is not waiting"
-    if f.reason == SSK_REASON_SPAWNS:
-        return f"{hook}: task {f.task} spawns others, it cannot start over"
-    if f.reason == SSK_REASON_SEVERAL:
-        return f"{hook}: task {f.task} is executed by several workers"
-    if f.reason == SSK_REASON_COPIED:
-        return f"{hook}: tasks whose data are copied cannot be moved"
-    return f"{hook}: worker {f.worker} is not executing a task"
+cdef object _describe_decision(ssk_failure_t f):
+    """Return the error for a hook's decision that is not allowed."""
+    operands = {"task": f.task, "worker": f.worker, "taker": f.taker, "group": f.group, "instance": f.instance}
+    return refusal(tuple(HOOKS)[f.hook], f.reason, **operands)

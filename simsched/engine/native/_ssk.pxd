@@ -29,20 +29,10 @@ cdef extern from "ssk.h" nogil:
     int SSK_ERR_MEMORY, SSK_ERR_STALLED, SSK_ERR_NO_ROOM, SSK_ERR_NO_PROCESSOR, SSK_ERR_HOOK
     int SSK_ERR_DECISION, SSK_ERR_MIGRATION, SSK_ERR_TIME, SSK_ERR_INVARIANT, SSK_ERR_ARGUMENT, SSK_ERR_TOO_LARGE
     int SSK_ERR_PROGRESS
-    int SSK_HOOK_READY, SSK_HOOK_START, SSK_HOOK_IDLE, SSK_HOOK_FINISH, SSK_HOOK_LANDING, SSK_HOOK_TIMER, SSK_HOOK_WAKE
-    int SSK_REASON_POOL, SSK_REASON_POOLS, SSK_REASON_VICTIM, SSK_REASON_TAKER, SSK_REASON_EXCHANGE, SSK_REASON_KIND
-    int SSK_REASON_COPIED, SSK_REASON_SPAWNS, SSK_REASON_SEVERAL
-    int SSK_DECIDE_PREEMPT, SSK_DECIDE_TRANSFER, SSK_DECIDE_EXCHANGE, SSK_DECIDE_ORDER, SSK_DECIDE_PACE
-    int SSK_DECIDE_WAKE
+    int SSK_ON_READY, SSK_ON_START, SSK_ON_FINISH, SSK_ON_LANDING, SSK_ON_TIMER, SSK_ON_WAKE
 
     ctypedef struct ssk_allocator_t:
         pass
-
-    ctypedef struct ssk_decision_t:
-        int32_t kind, worker, other, group, instance, to_group, to_instance, count, take, entry
-        int64_t delay_ps
-        int64_t at_ps, rank, tag
-        const ssk_order_t *order
 
     ctypedef struct ssk_answer_t:
         int32_t group, instance, n_decisions
@@ -57,8 +47,9 @@ cdef extern from "ssk.h" nogil:
         int (*on_start)(void *, int32_t, int32_t, ssk_answer_t *) noexcept nogil
         int (*on_finish)(void *, int32_t, int32_t, ssk_answer_t *) noexcept nogil
         int (*on_landing)(void *, int32_t, int32_t, ssk_answer_t *) noexcept nogil
-        int (*on_timer)(void *, const ssk_decision_t **) noexcept nogil
-        int (*on_wake)(void *, int64_t, const ssk_decision_t **) noexcept nogil
+        int (*on_timer)(void *, ssk_answer_t *) noexcept nogil
+        int (*on_wake)(void *, int64_t, ssk_answer_t *) noexcept nogil
+        const ssk_order_t *(*order)(void *, int64_t) noexcept nogil
 
     ctypedef struct ssk_flaw_t:
         const char *name

@@ -14,6 +14,7 @@ import simpy
 from numpy.typing import NDArray
 
 from simsched.engine.backend import NOBODY, Hooks, IterationCounters, ReadyAnswer
+from simsched.engine.interface.decisions import Reason, refusal
 from simsched.engine.interface.plan import BY_PRIORITY, ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.conditions import Conditions
@@ -338,9 +339,7 @@ class SimpyBackend:
         if group == NOBODY:
             return *self._planned_pool(task, pusher), decisions
         if not self.pools.exists(group, instance):
-            raise PolicyError(
-                f"on_ready: task {task}: no pool with group {group}, instance {instance}"
-            )
+            raise refusal("on_ready", Reason.POOL, task=task, group=group, instance=instance)
         return group, instance, decisions
 
     def _planned_pool(self, task: int, pusher: int) -> tuple[int, int]:
@@ -355,13 +354,12 @@ class SimpyBackend:
     def _wake_for(self, group: int, instance: int) -> None:
         """Wake one of the parked workers that may take from a pool."""
         parked = [w.index for w in self.workers if self.is_waiting(w.index)]
-        first, others = (
-            [w for w in parked if self.pools.may_take(w, group, instance, own=own)]
-            for own in (True, False)
-        )
-        able = first or others
+        takes = self.pools.may_take
+        able = [w for w in parked if takes(w, group, instance, own=True)]
         if self._leaves_barrier:
-            able = [w for w in parked if w in first or w in others]
+            able = [w for w in parked if w in able or takes(w, group, instance, own=False)]
+        elif not able:
+            able = [w for w in parked if takes(w, group, instance, own=False)]
         if able:
             pick = draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0
             self.wake(able[pick], len(able))

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from simsched.engine.backend import (
-    DUPLICATE,
-    EXCHANGE,
-    KILL,
-    NOBODY,
-    ORDER,
-    PACE,
-    PREEMPT,
-    TRANSFER,
-    WAKE,
-    WHOLE_PACE,
-    Decision,
-    Hooks,
-)
-from simsched.engine.interface.plan import ResolvedPlan
+from simsched.engine.backend import NOBODY, Hooks
+from simsched.engine.interface.decisions import DECISIONS, Reason, Record, fields_of, refusal
 from simsched.engine.reference.engine import Engine
 from simsched.engine.reference.executions import Executions
 from simsched.engine.reference.flights import Flight
 from simsched.engine.reference.pools import held
 from simsched.engine.reference.seats import swap_seats
 from simsched.engine.reference.worker import Worker
-from simsched.files.errors import PolicyError
+from simsched.policy.contract.base import AcquireOrder
+from simsched.policy.contract.decisions import WHOLE_PACE, Exchange, Pace, Preempt, Transfer, Wake
+from simsched.policy.contract.executions import Duplicate, Kill
 from simsched.trace.schema import NONE, EventKind
 
 
@@ -45,16 +34,19 @@ class Decisions:
         decision = self._hooks.on_idle(worker)
         if decision is None:
             return None
-        if decision[0] == TRANSFER:
-            self.transfer(decision, worker, "on_idle")
-            return None
-        if decision[0] == WAKE:
-            self._sim.wakes.add(*decision[1:])
-            return None
-        kind, victim, taker = decision
-        if taker != worker:
-            raise PolicyError(f"on_idle: worker {worker} asked, found a task for {taker}")
-        return self._hand_over(kind, victim, taker, "on_idle")
+        kind, fields = DECISIONS[decision[0]], fields_of(decision)
+        if kind is Transfer:
+            self._transfer("on_idle", asker=worker, **fields)
+        elif kind is Wake:
+            self._wake("on_idle", **fields)
+        else:
+            victim, taker = fields["worker"], fields["to"]
+            if taker != worker:
+                raise refusal("on_idle", Reason.ASKER, worker=worker, taker=taker)
+            if kind is Duplicate:
+                return self._executions.duplicate(victim, taker, "on_idle")
+            return self._take_away("on_idle", victim, taker)
+        return None
 
     def fire_timer(self) -> None:
         """Carry out what the policy's timer decides."""
@@ -62,56 +54,68 @@ class Decisions:
         self.timer_ps += sim.problem.timer_period_ps
         sim.record.event(sim.now, EventKind.TIMER, NONE, NONE)
         if self._hooks.wants_on_timer:
-            self._carry_out_timed(self._hooks.on_timer(), "on_timer")
+            self.carry_out(self._hooks.on_timer(), "on_timer")
 
     def wake_policy(self, tag: int) -> None:
         """Carry out what the policy decides at a time for which it has asked."""
-        self._carry_out_timed(self._hooks.on_wake(tag), "on_wake")
+        self.carry_out(self._hooks.on_wake(tag), "on_wake")
 
-    def _carry_out_timed(self, decisions: Sequence[Decision], hook: str) -> None:
-        """Carry out what a hook that is called at a time has decided, in order."""
+    def carry_out(self, decisions: Sequence[Record], hook: str) -> None:
+        """Carry out what a hook has decided, in order."""
+        handlers: dict[type, Callable[..., None]] = {
+            Preempt: self._preempt,
+            Transfer: self._transfer,
+            Exchange: self._exchange,
+            Duplicate: self._duplicate,
+            Kill: self._kill,
+            AcquireOrder: self._change_order,
+            Pace: self._set_pace,
+            Wake: self._wake,
+        }
         for decision in decisions:
-            if decision[0] == EXCHANGE:
-                self._exchange(hook, *decision[1:])
-            elif decision[0] == ORDER:
-                self._change_order(decision[1])
-            elif decision[0] == KILL:
-                self._executions.kill(decision[1], hook)
-            elif decision[0] in (PREEMPT, DUPLICATE):
-                self._move(hook, *decision)
-            else:
-                self.carry_out((decision,), hook)
+            handlers[DECISIONS[decision[0]]](hook, **fields_of(decision))
 
-    def _move(self, hook: str, kind: int, victim: int, taker: int) -> None:
-        """Take a running task off a worker, or a duplicate of it, for a worker that waits."""
-        sim = self._sim
-        if taker == NOBODY and kind != DUPLICATE:
-            self._preempt(victim, taker, hook)
+    def _preempt(self, hook: str, worker: int, to: int) -> None:
+        """Take a running task off a worker, for one that waits or for its pool."""
+        if to == NOBODY:
+            task, _ = self._take_away(hook, worker, to)
+            self._sim.push_back(task, worker)
             return
-        if not (0 <= taker < len(self._workers) and sim.is_waiting(taker)):
-            raise PolicyError(f"{hook}: worker {taker} cannot take a task: it is not waiting")
-        worker = self._workers[taker]
-        worker.gift = gift = self._hand_over(kind, victim, taker, hook)
-        worker.task = gift[0]
+        self._check_taker(hook, to)
+        self._hand_over(to, self._take_away(hook, worker, to))
+
+    def _duplicate(self, hook: str, worker: int, to: int) -> None:
+        """Let a worker that waits execute what another one executes."""
+        self._check_taker(hook, to)
+        self._hand_over(to, self._executions.duplicate(worker, to, hook))
+
+    def _kill(self, hook: str, worker: int) -> None:
+        self._executions.kill(worker, hook)
+
+    def _wake(self, hook: str, at_ps: int, tag: int, rank: int) -> None:
+        self._sim.wakes.add(at_ps, rank, tag)
+
+    def _check_taker(self, hook: str, taker: int) -> None:
+        """Refuse a worker that cannot take a task."""
+        if not (0 <= taker < len(self._workers) and self._sim.is_waiting(taker)):
+            raise refusal(hook, Reason.TAKER, taker=taker)
+
+    def _hand_over(self, taker: int, gift: tuple[int, int]) -> None:
+        """Let a worker that waits execute the task that it has taken, at its cost."""
+        sim, worker = self._sim, self._workers[taker]
+        worker.gift, worker.task = gift, gift[0]
         worker.parked = False
         worker.lag = sim.lag
         sim.record.workers[taker].acquire_ps += gift[1]
         sim.timers[taker] = sim.now + gift[1]
 
-    def _hand_over(self, kind: int, victim: int, taker: int, hook: str) -> tuple[int, int]:
-        """Let a worker take a running task or a duplicate of it; return it and its cost."""
-        if kind == DUPLICATE:
-            return self._executions.duplicate(victim, taker, hook)
-        return self._preempt(victim, taker, hook)
-
-    def _preempt(self, victim: int, taker: int, hook: str) -> tuple[int, int]:
+    def _take_away(self, hook: str, victim: int, taker: int) -> tuple[int, int]:
         """Take the running task off a worker; return it and what it costs the taker."""
         sim = self._sim
         self._executions.check_sole(victim, hook)
         task = self._workers[victim].take_away()
         sim.record.event(sim.now, EventKind.PREEMPT, victim, task, 0, taker)
         if taker == NOBODY:
-            sim.push_back(task, victim)
             return task, 0
         self._workers[taker].become_busy()
         costs = sim.problem.costs
@@ -119,33 +123,35 @@ class Decisions:
             costs.steal_ps, sim.pools.distance(taker, 0, victim)
         )
 
-    def carry_out(self, decisions: Sequence[Decision] | None, hook: str) -> None:
-        """Carry out the transfers, paces and wakes that a hook has decided on, in order."""
-        for decision in decisions or ():
-            if decision[0] == PACE:
-                self._set_pace(*decision[1:])
-            elif decision[0] == WAKE:
-                self._sim.wakes.add(*decision[1:])
-            else:
-                self.transfer(decision, None, hook)
-
-    def _set_pace(self, index: int, billionths: int) -> None:
-        """Let a worker compute at a part of its speed."""
-        sim, worker = self._sim, self._workers[index]
-        left = None if worker.segment is None else worker.halt_segment()
-        worker.pace = billionths / WHOLE_PACE
-        sim.record.event(sim.now, EventKind.PACE, index, NONE, billionths)
+    def _set_pace(self, hook: str, worker: int, part: int) -> None:
+        """Let a worker compute at a part of its speed, in billionths."""
+        sim, paced = self._sim, self._workers[worker]
+        left = None if paced.segment is None else paced.halt_segment()
+        paced.pace = part / WHOLE_PACE
+        sim.record.event(sim.now, EventKind.PACE, worker, NONE, part)
         if left is not None:
-            worker.continue_segment(left)
+            paced.continue_segment(left)
 
-    def transfer(self, decision: Decision, asker: int | None, hook: str) -> None:
+    def _transfer(
+        self,
+        hook: str,
+        group: int,
+        instance: int,
+        to_group: int,
+        to_instance: int,
+        count: int,
+        delay_ps: int,
+        take: int,
+        task: int,
+        decision_ps: int,
+        asker: int | None = None,
+    ) -> None:
         """Let entries leave a pool for another one."""
         sim = self._sim
-        _, group, instance, to_group, to_instance, count, delay_ps, take, entry = decision
         for g, i in ((group, instance), (to_group, to_instance)):
             if not sim.pools.exists(g, i):
-                raise PolicyError(f"{hook}: no pool with group {g}, instance {i}")
-        entries = sim.pools.leave(group, instance, count, take, entry)
+                raise refusal(hook, Reason.POOLS, group=g, instance=i)
+        entries = sim.pools.leave(group, instance, count, take, task)
         pool = (group << 32) + instance
         worker = NONE if asker is None else asker
         sim.record.transfers += len(entries) > 0
@@ -170,22 +176,22 @@ class Decisions:
         if self._hooks.wants_on_landing:
             self.carry_out(self._hooks.on_landing(flight.group, flight.instance), "on_landing")
 
-    def _change_order(self, plan: ResolvedPlan) -> None:
+    def _change_order(self, hook: str, acquire: int) -> None:
         """Replace the acquire order; all parked workers try the new one."""
         sim = self._sim
         sim.record.event(sim.now, EventKind.ACQUIRE_ORDER, NONE, NONE)
-        sim.plan = plan
+        sim.plan = plan = self._hooks.orders[acquire]
         sim.pools.change_order(plan)
         for worker in self._workers:
             if sim.is_waiting(worker.index):
                 sim.wake(worker.index, 1)
 
-    def _exchange(self, hook: str, first: int, second: int, cost_ps: int) -> None:
+    def _exchange(self, hook: str, worker: int, other: int, cost_ps: int) -> None:
         """Let two workers swap their hardware threads; what they execute waits for the cost."""
         sim = self._sim
-        n = len(self._workers)
+        n, first, second = len(self._workers), worker, other
         if not (0 <= first < n and 0 <= second < n and first != second):
-            raise PolicyError(f"{hook}: workers {first} and {second} cannot swap threads")
+            raise refusal(hook, Reason.EXCHANGE, worker=first, taker=second)
         if sim.has_failed(first) or sim.has_failed(second):
             return
         sim.record.event(sim.now, EventKind.EXCHANGE, NONE, NONE, first, second)
@@ -202,6 +208,6 @@ class Decisions:
             sim.busy_on_core[cores[1]] -= change
             for core in cores:
                 sim.adapt_others(core, first, second)
-        for worker, n_bytes in zip(pair, left, strict=True):
-            if worker.segment is not None:
-                worker.continue_segment(n_bytes, cost_ps)
+        for one, n_bytes in zip(pair, left, strict=True):
+            if one.segment is not None:
+                one.continue_segment(n_bytes, cost_ps)

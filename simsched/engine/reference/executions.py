@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from simsched.engine.interface.decisions import Reason, refusal
 from simsched.engine.reference.engine import Engine
 from simsched.engine.reference.pools import held
 from simsched.engine.reference.segments import Segment
 from simsched.engine.reference.worker import Worker
 from simsched.engine.stall import NOT_STARTED
-from simsched.files.errors import PolicyError
 from simsched.policy.contract.executions import Progress
 from simsched.trace.schema import EventKind, Loss
 
@@ -23,15 +23,15 @@ class Executions:
         """Raise PolicyError unless a worker's task can be moved: nobody else executes it."""
         task = self._executed_task(worker, hook)
         if task in self._several:
-            raise PolicyError(f"{hook}: task {task} is executed by several workers")
+            raise refusal(hook, Reason.SEVERAL, task=task)
 
     def _executed_task(self, worker: int, hook: str) -> int:
         """Return the task that a worker executes, which a decision is about."""
         segment = self._workers[worker].segment if 0 <= worker < len(self._workers) else None
         if segment is None:
-            raise PolicyError(f"{hook}: worker {worker} is not executing a task")
+            raise refusal(hook, Reason.VICTIM, worker=worker)
         if self._sim.problem.copies_data:
-            raise PolicyError(f"{hook}: tasks whose data are copied cannot be moved")
+            raise refusal(hook, Reason.COPIED)
         return segment.task
 
     def duplicate(self, worker: int, taker: int, hook: str) -> tuple[int, int]:
@@ -104,7 +104,7 @@ class Executions:
         task = self._workers[worker].task if is_awaiting else self._executed_task(worker, hook)
         assert task is not None
         if not self._sim.tasks.is_leaf(task):
-            raise PolicyError(f"{hook}: task {task} spawns others, it cannot start over")
+            raise refusal(hook, Reason.SPAWNS, task=task)
         return task
 
     # -------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.devices import Devices
 from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES
+from simsched.policy.contract.records import NOTHING
 from simsched.workload.graph import TaskGraph
 
 OWN, SAME_DOMAIN, OTHER_DOMAINS = (WHERES.index(w) for w in ("own", "same_domain", "other_domains"))
@@ -157,9 +158,9 @@ class Pools:
     def leave(
         self, group: int, instance: int, count: int, take: int, entry: int
     ) -> tuple[int, ...]:
-        """Take up to `count` entries from an end, or `entry` if `take` is no end, out of a pool."""
+        """Take `entry` out of a pool; where that is NOTHING, `count` entries from an end."""
         content = self.content[group][instance]
-        if take >= len(TAKES):
+        if entry != NOTHING:
             if entry not in content:
                 return ()
             content.remove(entry)

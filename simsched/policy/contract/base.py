@@ -59,6 +59,7 @@ from simsched.policy.contract.plan import PoolGroup as PoolGroup
 from simsched.policy.contract.plan import Ranked as Ranked
 from simsched.policy.contract.plan import Uniform as Uniform
 from simsched.policy.contract.plan import Weighted as Weighted
+from simsched.policy.contract.records import Decision
 from simsched.policy.contract.views import EngineState as EngineState
 from simsched.policy.contract.views import HookView as HookView
 from simsched.policy.contract.views import PlanView as PlanView
@@ -136,7 +137,7 @@ class Update:
 
 
 @dataclass(frozen=True, eq=False)
-class AcquireOrder:
+class AcquireOrder(Decision):
     """Decision of `on_timer` and `on_wake`: workers look for work in another order.
 
     It holds until the iteration ends.

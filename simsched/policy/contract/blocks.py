@@ -123,13 +123,7 @@ class PageBalancing:
 
 
 def check_balancing(balancing: PageBalancing) -> None:
-    """Check the numbers of page balancing.
-
-    Raises
-    ------
-    PolicyError
-        A number that is out of range.
-    """
+    """Check the numbers of page balancing."""
     for name, low, high in (
         ("scan_period_s", 1e-9, 1e6),
         ("page_bytes", 1, LARGEST_PAGE_BYTES),
@@ -159,20 +153,6 @@ def system_pages(
 ) -> PageBalancing:
     """Return the page balancing of the operating system of a machine.
 
-    Parameters
-    ----------
-    machine : Machine
-        Its memory nodes have pages.
-    scan_period_s, page_bytes, faults_to_move, thread_group : float, int, int, str
-        See :class:`PageBalancing`; a page is the machine's or a huge one.
-
-    Raises
-    ------
-    PolicyError
-        The size of a page is not a power of two from that of the machine's pages to 1 GiB.
-
-    Notes
-    -----
     The study has pages of 4 KiB and of 2 MiB; 1 GiB is the largest page of x86-64. Other sizes
     between are those of other processors.
     """
@@ -188,16 +168,6 @@ def system_pages(
 def size_classes(block_bytes: Int64Array, smallest: int = 6) -> Int32Array:
     """Return the class of each block: its size rounded up to a power of two.
 
-    Parameters
-    ----------
-    block_bytes : ndarray of int64, shape (n_blocks,)
-        Sizes.
-    smallest : int
-        log2 of the bytes of the smallest class. Blocks above `LARGEST_ROUNDED` come from the system
-        directly and have no class (-1).
-
-    Examples
-    --------
     >>> size_classes(np.array([8, 64, 65, 400_000, 2**21, 2**21 + 1])).tolist()
     [6, 6, 7, 19, 21, -1]
     """
@@ -213,14 +183,7 @@ def check_pools(
     block_bytes: Int64Array,
     n_tasks: int,
 ) -> None:
-    """Check pools against the blocks and tasks of a workload.
-
-    Raises
-    ------
-    PolicyError
-        An array of the wrong length, an index that is out of range, a class that is too small for
-        its block, or a pooled block that has a home already.
-    """
+    """Check pools against the blocks and tasks of a workload."""
     n_blocks = len(block_bytes)
     for name, low, high in (
         ("size_class", -1, LARGEST_CLASS),

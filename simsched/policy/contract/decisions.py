@@ -6,7 +6,13 @@ which `seconds_to_ps` converts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from simsched.files.units import PS_PER_S
+from simsched.policy.contract.plan import TAKES
+from simsched.policy.contract.records import MAX_WHOLE, NEVER_PS, Decision, whole
+
+WHOLE_PACE = 10**9  #: a worker's whole speed
 
 
 @dataclass(frozen=True)
@@ -26,7 +32,7 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class Preempt:
+class Preempt(Decision):
     """Decision of `on_idle`, `on_timer` and `on_wake`: take the running task off a worker.
 
     Parameters
@@ -43,7 +49,7 @@ class Preempt:
 
 
 @dataclass(frozen=True)
-class Transfer:
+class Transfer(Decision):
     """Decision of all hooks but `on_spawn`: send entries of one pool to another, which takes time.
 
     Parameters
@@ -72,15 +78,15 @@ class Transfer:
     instance: int
     to_group: int
     to_instance: int
-    count: int
-    delay_ps: int
-    take: str = "oldest"
+    count: int = field(metadata=whole(1, MAX_WHOLE))
+    delay_ps: int = field(metadata=whole(0, NEVER_PS))
+    take: str = field(default="oldest", metadata=whole(words=TAKES))
     task: int | None = None
-    decision_ps: int = 0
+    decision_ps: int = field(default=0, metadata=whole(0, NEVER_PS))
 
 
 @dataclass(frozen=True)
-class Wake:
+class Wake(Decision):
     """Decision of all hooks but `on_spawn`: the policy wants to be asked, by `on_wake`.
 
     Any number may be pending. When the iteration ends, those that are left are forgotten.
@@ -97,13 +103,13 @@ class Wake:
         that was asked for first.
     """
 
-    at_ps: int
-    tag: int = 0
-    rank: int = 0
+    at_ps: int = field(metadata=whole(0, NEVER_PS))
+    tag: int = field(default=0, metadata=whole(-MAX_WHOLE, MAX_WHOLE))
+    rank: int = field(default=0, metadata=whole(-MAX_WHOLE, MAX_WHOLE))
 
 
 @dataclass(frozen=True)
-class Pace:
+class Pace(Decision):
     """Decision of all hooks but `on_spawn` and `on_idle`: a worker computes at a part of its speed.
 
     For instance because what it executes gets a part of a device that can be divided. It holds from
@@ -119,11 +125,11 @@ class Pace:
     """
 
     worker: int
-    part: float
+    part: float = field(metadata=whole(1, WHOLE_PACE, parts=WHOLE_PACE))
 
 
 @dataclass(frozen=True)
-class Exchange:
+class Exchange(Decision):
     """Decision of `on_timer` and `on_wake`: two workers swap threads, as unpinned threads do.
 
     From then on each runs at the other's speed, with the other's caches and ways to memory. Its
@@ -140,4 +146,4 @@ class Exchange:
 
     worker: int
     other: int
-    cost_ps: int = 0
+    cost_ps: int = field(default=0, metadata=whole(0, 1000 * PS_PER_S))

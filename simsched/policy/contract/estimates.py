@@ -16,13 +16,6 @@ INFORMATION_MODES = ("exact", "class_mean", "user", "blind")
 def parse_user_ops(text: str) -> dict[str, float]:
     """Return the operations of task classes that a user gives as ``class:operations ...``.
 
-    Raises
-    ------
-    ConfigurationError
-        For anything else, a class that occurs twice, or operations that are no number from 0 on.
-
-    Examples
-    --------
     >>> parse_user_ops("potrf:2.4e9 gemm:1e9")
     {'potrf': 2400000000.0, 'gemm': 1000000000.0}
     """
@@ -44,23 +37,7 @@ def parse_user_ops(text: str) -> dict[str, float]:
 def estimate_ops(
     graph: TaskGraph, information: str, user_ops: Mapping[str, float]
 ) -> NDArray[np.float64]:
-    """Return the operations of every task body in an information mode; shape (n_kinds, n_tasks).
-
-    Parameters
-    ----------
-    graph : TaskGraph
-        The tasks.
-    information : {"exact", "class_mean", "user", "blind"}
-        Exact values; the mean of each task's class; what the user says of its class, on every
-        processor kind; 1 for all. A task that a kind cannot run has infinitely many in all modes.
-    user_ops : mapping of str to float
-        Operations by task class, for ``user``.
-
-    Raises
-    ------
-    ConfigurationError
-        A class of which the user says nothing.
-    """
+    """Return the operations of every task body in an information mode; shape (n_kinds, n_tasks)."""
     if information == "exact":
         return graph.ops
     impossible = np.isinf(graph.ops)

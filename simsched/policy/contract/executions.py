@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from simsched.policy.contract.records import Decision
+
 
 @dataclass(frozen=True)
-class Duplicate:
+class Duplicate(Decision):
     """Decision of `on_idle`, `on_timer`, `on_wake`: a waiting worker starts a running task too.
 
     Parameters
@@ -34,7 +36,7 @@ class Duplicate:
 
 
 @dataclass(frozen=True)
-class Kill:
+class Kill(Decision):
     """Decision of `on_timer` and `on_wake`: a worker gives up what it executes; its work is lost.
 
     Parameters

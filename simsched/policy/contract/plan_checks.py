@@ -25,25 +25,7 @@ MAX_INT32 = 2**31 - 1
 
 
 def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_workers: int) -> None:
-    """Check a plan against the graph and the machine.
-
-    Parameters
-    ----------
-    plan : Plan
-        The plan.
-    graph : TaskGraph
-        The graph it is for.
-    instances : dict of str to int
-        Number of pool instances for each scope.
-    n_workers : int
-        Number of workers.
-
-    Raises
-    ------
-    PolicyError
-        When a name is unknown, an array has the wrong length, an index is out of range or nobody is
-        active.
-    """
+    """Check a plan against the graph and the machine."""
     _validate_groups(plan)
     _validate_devices(plan, graph)
     validate_acquire(plan, instances, n_workers)

@@ -287,20 +287,7 @@ def spec_of(policy: Policy) -> Spec:
 
 @contextmanager
 def called(cls: type[Policy], name: str) -> Iterator[None]:
-    """Let errors of a policy name it as the user has; the class knows no name but its own.
-
-    Parameters
-    ----------
-    cls : type
-        Class of the policy.
-    name : str
-        What the user has written: a preset, perhaps with parameters, or a label.
-
-    Raises
-    ------
-    SimschedError
-        What is raised inside, with that name.
-    """
+    """Let errors of a policy name it as the user has; the class knows no name but its own."""
     try:
         yield
     except SimschedError as error:
@@ -364,13 +351,7 @@ def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:
 
 
 def _info(name: str, cls: type[Policy], params: Mapping[str, Any], description: str) -> PolicyInfo:
-    """Return what is to be known about a name.
-
-    Raises
-    ------
-    PolicyError
-        It is malformed, or nothing is said about it.
-    """
+    """Return what is to be known about a name."""
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise PolicyError(
             f"policy {name!r}: accepted names consist of lower-case letters, digits and underscores"

@@ -16,11 +16,6 @@ def policy_classes(module: ModuleType) -> dict[str, type[Policy]]:
     """Return the policy classes that a user's file defines, by name, in the order of the file.
 
     Their instances can be pickled: another process loads the file again, from the same place.
-
-    Parameters
-    ----------
-    module : module
-        The loaded file.
     """
     found = {
         value.__name__: value

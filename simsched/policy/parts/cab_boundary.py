@@ -18,8 +18,14 @@ def boundary_level(degree: int, n_sockets: int, data_bytes: int, cache_bytes: in
     """Return the level of a full tree at which its subtrees fit and are enough for all sockets.
 
     ``max(ceil(log_D M + 1), ceil(log_D(S_d / S_c) + 1))``, in integers: the lowest level L with
-    ``D^(L - 1) >= M`` and ``S_d <= S_c D^(L - 1)`` (Chen and Guo 2017, Eq. 3.1-3.4). Heat on 3072 x
-    2048 doubles in two copies, 96 MB, on four sockets with 6 MB each:
+    ``D^(L - 1) >= M`` and ``S_d <= S_c D^(L - 1)``.
+
+    References
+    ----------
+    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, Eq.
+    3.1-3.4.
+
+    Heat on 3072 x 2048 doubles in two copies, 96 MB, on four sockets with 6 MB each:
 
     >>> boundary_level(2, 4, 96 * 2**20, 6 * 2**20)
     5

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from simsched.machine.model import Machine
 from simsched.workload.graph import TaskGraph
@@ -13,7 +13,7 @@ FloatArray = NDArray[np.float64]
 Int64Array = NDArray[np.int64]
 
 
-def messages(graph: TaskGraph) -> csr_array:
+def messages(graph: TaskGraph) -> scipy.sparse.csr_array:
     """Return the messages between each pair of tasks; symmetric, shape (n_tasks, n_tasks).
 
     One for each edge, and one for each block that one task of the pair writes and the other one
@@ -26,8 +26,8 @@ def messages(graph: TaskGraph) -> csr_array:
     foreign = (writer >= 0) & (writer != task)
     row = np.concatenate([source, writer[foreign]])
     column = np.concatenate([graph.succ.astype(np.int64), task[foreign]])
-    one_way = csr_array((np.ones(len(row)), (row, column)), shape=(n, n))
-    return csr_array(one_way + one_way.T)
+    one_way = scipy.sparse.csr_array((np.ones(len(row)), (row, column)), shape=(n, n))
+    return scipy.sparse.csr_array(one_way + one_way.T)
 
 
 def block_writer(graph: TaskGraph) -> Int64Array:

@@ -28,8 +28,6 @@ class Buffers:
     #: shape (n_blocks,): task that writes and that reads each block; -1 for blocks that are no
     #: buffers
     producer: Int32Array
-    #: shape (n_blocks,): task that writes and that reads each block; -1 for blocks that are no
-    #: buffers
     consumer: Int32Array
 
     @property
@@ -74,10 +72,10 @@ def block_pools(
 ) -> BlockPools:
     """Return how the buffers of a program are allocated and freed, when their consumer has ended.
 
-    `immediate`: the inputs of a task are allocated when it is created, on its creator's node.
-    `deferred`: just before their producer writes them, on its node. `dependence_aware`: when their
-    consumer is created, on the node on which the producer is expected to run, that of its own
-    largest input.
+    Buffers are freed when their consumer has ended. `immediate`: the inputs of a task are allocated
+    when it is created, on its creator's node. `deferred`: just before their producer writes them,
+    on its node. `dependence_aware`: when their consumer is created, on the node on which the
+    producer is expected to run, that of its own largest input.
     """
     classes = np.where(buffers.is_buffer, size_classes(graph.block_bytes), NOBODY)
     classes = classes.astype(np.int32)

@@ -63,12 +63,11 @@ class Loop:
     units: int  # iterations
     kinds: tuple[str, ...]  # processor kinds, in the order of the costs
     fixed_ops: FloatArray  # shape (n_kinds,): as for :class:`~simsched.workload.division.Division`
-    unit_ops: FloatArray  # shape (n_kinds,): as for :class:`~simsched.workload.division.Division`
-    #: shape (n_kinds,): as for :class:`~simsched.workload.division.Division`
+    unit_ops: FloatArray
     least_units: FloatArray
     block: Int32Array  # shape (n_accesses,): blocks that an iteration accesses
     read_bytes: FloatArray  # shape (n_accesses,): bytes per iteration
-    written_bytes: FloatArray  # shape (n_accesses,): bytes per iteration
+    written_bytes: FloatArray
 
 
 def is_loop(program: Workload) -> bool:

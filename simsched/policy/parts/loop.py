@@ -21,7 +21,7 @@ class _Parts:
     """Tasks of the loop: the bodies and joins that are kept."""
 
     body: Int64Array  # shape (n_tasks,): loop index of each task's body and join; -1 when dropped
-    join: Int64Array  # shape (n_tasks,): loop index of each task's body and join; -1 when dropped
+    join: Int64Array
     task: Int64Array  # shape (n_parts,): task that each part comes from
     is_join: BoolArray  # shape (n_parts,): whether a part is a join
 

@@ -51,12 +51,12 @@ class Attempt:
     """An execution of a task on a slot, as its tracker reports it."""
 
     task: int  # what runs where
-    worker: int  # what runs where
-    node: int  # what runs where
+    worker: int
+    node: int
     sent_ps: int  # when the tracker has sent it there
     is_backup: bool = False  # whether somebody was executing the task already
     phase: int = 0  # phase at the last report and the part of it that was done
-    fraction: float = 0.0  # phase at the last report and the part of it that was done
+    fraction: float = 0.0
     entered_ps: list[int] = field(default_factory=list)  # when each phase was first seen
 
 
@@ -92,7 +92,7 @@ class Tracker:
     #: what policies have worked out from the reports of this heartbeat
     memo: dict[object, Any] = field(default_factory=dict)
     next_heartbeat_ps: int = 0  # time of the next heartbeat; number of those so far
-    heartbeats: int = 0  # time of the next heartbeat; number of those so far
+    heartbeats: int = 0
 
     def __post_init__(self) -> None:
         self.done = [0] * self.n_nodes
@@ -371,7 +371,10 @@ class MapReducePolicy(Policy[T]):
     # what policies choose
 
     def pick(self, view: HookView, state: T, node: int, kind: int) -> int | None:
-        """Return a waiting task for a free slot: failed ones first, then by job, local ones."""
+        """Return a waiting task for a free slot: failed ones first, then by job, local ones first.
+
+        The order of jobs is that of :meth:`job_order`.
+        """
         for task in state.failed:
             if state.tasks.kind[task] == kind:
                 return task

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.policy.contract.base import PlanView
 from simsched.workload.graph import FloatArray, TaskGraph
 from simsched.workload.mapreduce_job import REDUCE, JobTasks
 
@@ -54,3 +56,36 @@ def _of_least(sizes: FloatArray) -> FloatArray:
     """Return the smallest of some sizes relative to each."""
     least: FloatArray = np.divide(sizes.min(), sizes, out=np.ones(len(sizes)), where=sizes > 0)
     return least
+
+
+def node_speeds(view: PlanView, graph: TaskGraph, reduces: NDArray[np.int64]) -> list[float]:
+    """Return how fast each node is at the mean reduce task of a job, relative to the slowest node.
+
+    A node works on as many tasks as it has slots: they compute as fast as its cores with all slots
+    busy, and move what they write, and read of that, at the node's share of its disk's bandwidth,
+    one after the other. What they copy comes from the disks of others.
+    """
+    machine, domains = view.machine, np.unique(view.worker_domain).tolist()
+    storage = [machine.own_node(d) for d in domains]
+    ops = math.fsum(view.estimated_ops(graph)[0, reduces]) / len(reduces)
+    moved = sum(_own_bytes(graph, task) for task in reduces.tolist())
+    times = []
+    for domain, disk in zip(domains, storage, strict=True):
+        slots = view.worker_thread[view.worker_domain == domain]
+        cores, busy = np.unique(machine.thread_core[slots], return_counts=True)
+        groups = [machine.core_groups[group] for group in machine.core_group[cores].tolist()]
+        ops_per_s = math.fsum(
+            group.ops_per_s * group.smt_throughput[n - 1]
+            for group, n in zip(groups, busy.tolist(), strict=True)
+        )
+        bytes_per_s = machine.nodes[disk].bandwidth_bytes_per_s / storage.count(disk)
+        times.append(ops / ops_per_s + moved / len(reduces) / bytes_per_s)
+    return [max(times) / time if time > 0.0 else 1.0 for time in times]
+
+
+def _own_bytes(graph: TaskGraph, task: int) -> int:
+    """Return what a task moves of blocks that it writes itself, which are where it is executed."""
+    own = slice(graph.access_ptr[task], graph.access_ptr[task + 1])
+    block, written = graph.access_block[own], graph.written_bytes[own]
+    mine = np.isin(block, block[written > 0])
+    return int((graph.read_bytes[own] + written)[mine].sum())

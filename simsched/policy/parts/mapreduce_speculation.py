@@ -7,11 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from simsched.policy.contract.base import (
-    HookView,
-    param,
-    seconds_to_ps,
-)
+from simsched.policy.contract.base import HookView, param, seconds_to_ps
 from simsched.policy.parts.mapreduce import PS, Attempt, MapReducePolicy, Tracker
 from simsched.policy.parts.mapreduce_formulas import (
     MAP_WEIGHTS,
@@ -99,8 +95,8 @@ class SpeculativePolicy(MapReducePolicy[H]):
     def judged(self, view: HookView, state: H, kind: int) -> list[Attempt]:
         """Return the attempts that stand for the running tasks of a kind, one each, by worker.
 
-        A task is as far as the most advanced attempt at it; of equal ones, the one at the first
-        worker counts.
+        A task is as far as the most advanced attempt at it, as in Hadoop
+        (``TaskInProgress.recomputeProgress``); of equal ones, the one at the first worker counts.
         """
         first: dict[int, Attempt] = {}
         for attempt in self.reported(view, state, kind):

@@ -14,7 +14,7 @@ from bisect import insort
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from heapq import heappop, heappush
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -106,8 +106,13 @@ class Costs(NamedTuple):
     release_ps: int
 
 
-class RuntimeState:
+Q = TypeVar("Q")
+
+
+class RuntimeState(Generic[Q]):
     """What a runtime knows during a run: who can run what and ask for a task, and its queues."""
+
+    queues: Q  #: what `open_queues` makes
 
     def __init__(self, view: PlanView, cores_per_device: int, costs: Costs) -> None:
         self.costs = costs
@@ -137,7 +142,6 @@ class RuntimeState:
         self.n_pushes = 0
         self.place: dict[int, tuple[int, int]] = {}
         self.claims: dict[int, int] = {}
-        self.queues: Any = None
         self.begin()
 
     def begin(self) -> None:
@@ -235,7 +239,7 @@ class RuntimeState:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueuedRuntime(PlacedPolicy[RuntimeState]):
+class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     """Base of runtimes that feed workers from queues of their own.
 
     Parameters
@@ -290,7 +294,8 @@ class QueuedRuntime(PlacedPolicy[RuntimeState]):
     #: Whether data are fetched for the worker in whose queue a task is.
     fetches_queued: ClassVar[bool] = False
 
-    def start(self, view: PlanView) -> RuntimeState:
+    def start(self, view: PlanView) -> RuntimeState[Q]:
+        """Return an empty runtime."""
         for graph in (view.workload.graph, view.workload.init):
             if graph is not None and len(graph.child):
                 raise ModelError(
@@ -300,14 +305,14 @@ class QueuedRuntime(PlacedPolicy[RuntimeState]):
         costs_s = self.push_s, self.look_s, self.fetch_s, self.release_s
         return RuntimeState(view, self.cores_per_device, Costs(*map(seconds_to_ps, costs_s)))
 
-    def place(self, view: PlanView, state: RuntimeState) -> Placement:
+    def place(self, view: PlanView, state: RuntimeState[Q]) -> Placement:
         """Return the host's memory where data are copied, else what `placement` says."""
         placed = super().place(view, state)
         if not view.machine.copies_data:
             return placed
         return replace(placed, home=np.full_like(placed.home, host_nodes(view.machine)[0]))
 
-    def plan(self, view: PlanView, state: RuntimeState, graph: TaskGraph) -> Plan:
+    def plan(self, view: PlanView, state: RuntimeState[Q], graph: TaskGraph) -> Plan:
         """Return a pool for each worker, filled by the runtime alone."""
         state.load(view, graph)
         self.open_queues(view, state)
@@ -336,47 +341,47 @@ class QueuedRuntime(PlacedPolicy[RuntimeState]):
         """Return whether the program tells this runtime its priorities."""
         return False
 
-    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState[Q]) -> None:
         """Prepare `state.queues` for a graph."""
         raise NotImplementedError
 
-    def decide(self, view: HookView, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
+    def decide(self, view: HookView, state: RuntimeState[Q], pushed: list[tuple[int, int]]) -> None:
         """Prepare the queueing of tasks that different workers push at the same time."""
 
-    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState[Q], task: int, pusher: int) -> int:
         """Put a ready task into a queue; return the worker whose queue it is, any if nobody's."""
         raise NotImplementedError
 
-    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState[Q], worker: int) -> int | None:
         """Take the task that a worker gets out of the queues; None when there is none for it."""
         raise NotImplementedError
 
-    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+    def announced_to(self, state: RuntimeState[Q], task: int, owner: int) -> list[int]:
         """Return whom the push of a task into a worker's queue calls, in order; by default all."""
         return state.order
 
-    def note_start(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
+    def note_start(self, view: HookView, state: RuntimeState[Q], task: int, worker: int) -> None:
         """Note that a task begins to compute."""
 
-    def note_end(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
+    def note_end(self, view: HookView, state: RuntimeState[Q], task: int, worker: int) -> None:
         """Note that a task has ended."""
 
     # -------------------------------------------------------------------------------------------
     # hooks
 
-    def on_iteration(self, view: PlanView, state: RuntimeState, counters: Counters) -> None:
+    def on_iteration(self, view: PlanView, state: RuntimeState[Q], counters: Counters) -> None:
         """Begin anew with workers that sleep."""
         state.begin()
 
     def on_ready(
-        self, view: HookView, state: RuntimeState, task: int, worker: int
+        self, view: HookView, state: RuntimeState[Q], task: int, worker: int
     ) -> tuple[Pool | Wake, ...]:
         """Let the push of the task begin."""
         at_ps = state.push(task, worker, view.live.now_ps())
         return Pool(*state.place[task]), Wake(at_ps, PUSH_DONE)
 
     def on_start(
-        self, view: HookView, state: RuntimeState, task: int, worker: int
+        self, view: HookView, state: RuntimeState[Q], task: int, worker: int
     ) -> tuple[Wake, ...]:
         """Let the worker of a device come round for its next task."""
         self.note_start(view, state, task, worker)
@@ -384,7 +389,7 @@ class QueuedRuntime(PlacedPolicy[RuntimeState]):
             return ()
         return self._come_round(view, state, worker, self._pushed_ps(view, state, worker))
 
-    def on_idle(self, view: HookView, state: RuntimeState, worker: int) -> Wake | None:
+    def on_idle(self, view: HookView, state: RuntimeState[Q], worker: int) -> Wake | None:
         """Let a worker that has ended a task come round for another one."""
         if state.held[worker] > 0 or state.is_waiting[worker] or state.is_coming[worker]:
             return None
@@ -394,7 +399,9 @@ class QueuedRuntime(PlacedPolicy[RuntimeState]):
         rank = DEVICE_LAST if state.is_device[worker] else rank
         return self._come_round(view, state, worker, at_ps, rank)[0]
 
-    def on_wake(self, view: HookView, state: RuntimeState, tag: int) -> tuple[Transfer | Wake, ...]:
+    def on_wake(
+        self, view: HookView, state: RuntimeState[Q], tag: int
+    ) -> tuple[Transfer | Wake, ...]:
         """Queue what has been pushed by now, or let a worker that has come round ask for a task."""
         if tag != PUSH_DONE:
             return self._ask(view, state, tag)
@@ -406,7 +413,7 @@ class QueuedRuntime(PlacedPolicy[RuntimeState]):
         return tuple(given)
 
     def _queue(
-        self, view: HookView, state: RuntimeState, task: int, pusher: int
+        self, view: HookView, state: RuntimeState[Q], task: int, pusher: int
     ) -> list[Transfer | Wake]:
         """Queue a task that has been pushed, and call whom this is announced to."""
         owner = self.enqueue(view, state, task, pusher)
@@ -422,14 +429,15 @@ class QueuedRuntime(PlacedPolicy[RuntimeState]):
                 given += self._come_round(view, state, worker, view.live.now_ps())
         return given
 
-    def on_finish(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
+    def on_finish(self, view: HookView, state: RuntimeState[Q], task: int, worker: int) -> None:
+        """Note that a worker has one task less; it does not sleep now."""
         state.held[worker] -= 1
         state.n_pushing[worker] = 0
         state.release(task, worker)
         state.is_waiting[worker] = False
         self.note_end(view, state, task, worker)
 
-    def _pushed_ps(self, view: HookView, state: RuntimeState, worker: int) -> int:
+    def _pushed_ps(self, view: HookView, state: RuntimeState[Q], worker: int) -> int:
         """Return when a worker has pushed what it has made ready."""
         n_pushing, state.n_pushing[worker] = state.n_pushing[worker], 0
         n_releasing, state.n_releasing[worker] = state.n_releasing[worker], 0
@@ -437,7 +445,7 @@ class QueuedRuntime(PlacedPolicy[RuntimeState]):
         return view.live.now_ps() + n_pushing * costs.push_ps + n_releasing * costs.release_ps
 
     def _come_round(
-        self, view: HookView, state: RuntimeState, worker: int, from_ps: int, rank: int = IN_TURN
+        self, view: HookView, state: RuntimeState[Q], worker: int, from_ps: int, rank: int = IN_TURN
     ) -> tuple[Wake, ...]:
         """Let a worker look after copies from a time on, and then ask for a task."""
         if state.is_coming[worker]:
@@ -448,7 +456,9 @@ class QueuedRuntime(PlacedPolicy[RuntimeState]):
         # What takes no time comes in turn: a worker's own push before it asks.
         return (Wake(at_ps, worker, rank if at_ps > view.live.now_ps() else IN_TURN),)
 
-    def _ask(self, view: HookView, state: RuntimeState, worker: int) -> tuple[Transfer | Wake, ...]:
+    def _ask(
+        self, view: HookView, state: RuntimeState[Q], worker: int
+    ) -> tuple[Transfer | Wake, ...]:
         """Let a worker ask for a task; without one it sleeps unless it has been called."""
         state.is_coming[worker] = False
         if state.held[worker] >= (self.device_pipeline if state.is_device[worker] else 1):

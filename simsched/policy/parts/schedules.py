@@ -32,15 +32,11 @@ class Estimates:
     #: shape (n_workers,): row of `cost_s` that holds for a worker; its memory node, numbered
     #: densely
     worker_row: Int32Array
-    #: shape (n_workers,): row of `cost_s` that holds for a worker; its memory node, numbered
-    #: densely
     worker_node: Int32Array
     cost_s: FloatArray  # shape (n_rows, n_tasks): seconds; infinite where a task cannot run
     #: shape (n_nodes, n_nodes): seconds, and seconds per byte, from one worker's node to another's;
     #: 0 on the diagonal
     latency_s: FloatArray
-    #: shape (n_nodes, n_nodes): seconds, and seconds per byte, from one worker's node to another's;
-    #: 0 on the diagonal
     byte_time_s: FloatArray
 
     def mean_cost_s(self) -> FloatArray:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from simsched.workload.graph import TaskGraph
 
@@ -14,17 +13,19 @@ FloatArray = NDArray[np.float64]
 Int64Array = NDArray[np.int64]
 
 
-def touched_bytes(graph: TaskGraph) -> csr_array:
+def touched_bytes(graph: TaskGraph) -> scipy.sparse.csr_array:
     """Return how many bytes of each block each task touches; shape (n_tasks, n_blocks)."""
     task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
     moved = (graph.read_bytes + graph.written_bytes).astype(np.float64)
-    touched = csr_array((moved, (task, graph.access_block)), shape=(graph.n_tasks, graph.n_blocks))
+    touched = scipy.sparse.csr_array(
+        (moved, (task, graph.access_block)), shape=(graph.n_tasks, graph.n_blocks)
+    )
     touched.data = np.minimum(touched.data, graph.block_bytes[touched.indices])
     return touched
 
 
-def sharing_graph(graph: TaskGraph, most_sharers: int = 64) -> csr_array:
-    """Return how many bytes each pair of tasks shares (Yoo et al., SPAA 2013).
+def sharing_graph(graph: TaskGraph, most_sharers: int = 64) -> scipy.sparse.csr_array:
+    """Return how many bytes each pair of tasks shares.
 
     Which bytes of a block a task touches is not recorded. Two tasks that touch a and b bytes of a
     block of s share ``a b / s`` of them: all that the smaller one touches when the other touches
@@ -47,24 +48,29 @@ def sharing_graph(graph: TaskGraph, most_sharers: int = 64) -> csr_array:
         columns.append(tasks[1:])
         weights.append(held[:-1] * held[1:] / graph.block_bytes[block])
     if rows:
-        chain = csr_array(
+        chain = scipy.sparse.csr_array(
             (np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns))),
             shape=shared.shape,
         )
         shared = shared + chain + chain.T
-    result = csr_array(shared)
+    result = scipy.sparse.csr_array(shared)
     result.setdiag(0.0)
     result.eliminate_zeros()
     return result
 
 
-def working_set_bytes(touched: csr_array, block_bytes: Int64Array, tasks: Int64Array) -> float:
-    """Return the bytes that a group of tasks touches, of a block at most its size."""
+def working_set_bytes(
+    touched: scipy.sparse.csr_array, block_bytes: Int64Array, tasks: Int64Array
+) -> float:
+    """Return the bytes that a group of tasks touches.
+
+    Per block ``min(sum over the tasks, size of the block)``.
+    """
     total = np.asarray(touched[tasks].sum(axis=0)).ravel()
     return float(np.minimum(total, block_bytes).sum())
 
 
-def bisect(shared: csr_array, weight: FloatArray) -> tuple[Int64Array, Int64Array]:
+def bisect(shared: scipy.sparse.csr_array, weight: FloatArray) -> tuple[Int64Array, Int64Array]:
     """Return two groups of vertices of about equal weight with little sharing between them.
 
     Spectral bisection stands in for the multilevel partitioner METIS: vertices are put in the order
@@ -72,7 +78,7 @@ def bisect(shared: csr_array, weight: FloatArray) -> tuple[Int64Array, Int64Arra
     half of the weight is reached. Components follow each other by their first vertex. Values are
     rounded and the sign is fixed, so that equal vertices keep the order of their numbers.
     """
-    n_components, label = connected_components(shared, directed=False)
+    n_components, label = scipy.sparse.csgraph.connected_components(shared, directed=False)
     order = np.concatenate(
         [_spectral_order(shared, np.flatnonzero(label == c)) for c in range(n_components)]
     )
@@ -86,14 +92,17 @@ def bisect(shared: csr_array, weight: FloatArray) -> tuple[Int64Array, Int64Arra
 
 def fitting_groups(
     graph: TaskGraph,
-    shared: csr_array,
-    touched: csr_array,
+    shared: scipy.sparse.csr_array,
+    touched: scipy.sparse.csr_array,
     tasks: Int64Array,
     weight: FloatArray,
     capacity_bytes: float,
     least_groups: int,
 ) -> list[Int64Array]:
-    """Return groups of tasks whose working sets fit a cache, halving those that do not."""
+    """Return groups of tasks whose working sets fit a cache.
+
+    A group that does not fit is halved, a single task never.
+    """
     done: list[Int64Array] = []
     todo = [tasks]
     while todo:
@@ -111,13 +120,13 @@ def fitting_groups(
     return done
 
 
-def maximum_spanning_order(shared: csr_array) -> list[int]:
+def maximum_spanning_order(shared: scipy.sparse.csr_array) -> list[int]:
     """Return the order in which Prim's algorithm reaches vertices along the largest weights.
 
     It starts at vertex 0. The next vertex is the one that shares most with those already placed,
     the lowest-numbered of equal ones.
 
-    >>> maximum_spanning_order(csr_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]]))
+    >>> maximum_spanning_order(scipy.sparse.csr_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]]))
     [0, 2, 1]
     """
     n = shared.shape[0]
@@ -132,28 +141,34 @@ def maximum_spanning_order(shared: csr_array) -> list[int]:
     return order
 
 
-def between_groups(shared: csr_array, groups: list[Int64Array]) -> csr_array:
+def between_groups(
+    shared: scipy.sparse.csr_array, groups: list[Int64Array]
+) -> scipy.sparse.csr_array:
     """Return how much groups of vertices share with each other; shape (n_groups, n_groups)."""
     members = np.concatenate(groups)
     owner = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
     shape = (len(groups), shared.shape[0])
-    select = csr_array((np.ones(len(members)), (owner, members)), shape=shape)
-    result = csr_array(select @ shared @ select.T)
+    select = scipy.sparse.csr_array((np.ones(len(members)), (owner, members)), shape=shape)
+    result = scipy.sparse.csr_array(select @ shared @ select.T)
     result.setdiag(0.0)
     return result
 
 
-def _halves(shared: csr_array, group: Int64Array, weight: FloatArray) -> list[Int64Array]:
+def _halves(
+    shared: scipy.sparse.csr_array, group: Int64Array, weight: FloatArray
+) -> list[Int64Array]:
     """Return the two halves of a group of at least two tasks."""
-    first, second = bisect(csr_array(shared[group][:, group]), np.maximum(weight[group], 1e-300))
+    first, second = bisect(
+        scipy.sparse.csr_array(shared[group][:, group]), np.maximum(weight[group], 1e-300)
+    )
     return [group[first], group[second]]
 
 
-def _spectral_order(shared: csr_array, members: Int64Array) -> Int64Array:
+def _spectral_order(shared: scipy.sparse.csr_array, members: Int64Array) -> Int64Array:
     """Return the vertices of one component in the order of its Fiedler vector."""
     if len(members) < 3:
         return members
-    part = csr_array(shared[members][:, members])
+    part = scipy.sparse.csr_array(shared[members][:, members])
     part.data = part.data / part.data.max()
     fiedler = nx.fiedler_vector(
         nx.from_scipy_sparse_array(part), method="tracemin_lu", normalized=False, seed=0

@@ -11,8 +11,9 @@ from simsched.workload.graph import Workload
 def slower_spawns(view: PlanView, spawn_s: float) -> Workload:
     """Return a program each of whose spawns takes longer; the initialisation stays as it is.
 
-    The time is turned into operations at the speed of a thread that has the first worker's core
-    alone.
+    The time is turned into operations at the speed of the first worker's core, of which
+    hyperthreads that work at the same time have a part each: it is that of a thread which has its
+    core alone.
     """
     workload = view.workload
     if spawn_s == 0.0:

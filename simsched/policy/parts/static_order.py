@@ -41,7 +41,10 @@ def scheduled(
 
 
 def tied(graph: TaskGraph, first: NDArray[np.integer], second: NDArray[np.integer]) -> TaskGraph:
-    """Return the graph with dependences that it has not yet, behind its own edges."""
+    """Return the graph with more dependences, leaving out those that it has already.
+
+    The program's own edges stay in front: they are followed in their order.
+    """
     n = graph.n_tasks
     source = np.repeat(np.arange(n, dtype=np.int64), np.diff(graph.succ_ptr))
     known = np.isin(first.astype(np.int64) * n + second, source * n + graph.succ)

@@ -49,7 +49,12 @@ def levels(graph: TaskGraph) -> list[Int64Array]:
 def subtree_sums(graph: TaskGraph, own: NDArray[np.generic]) -> Int64Array:
     """Return a quantity of each task added up over its subtree (Chen and Guo 2017, Eq. 3.6).
 
-    Data shared by tasks count several times.
+    ``S(t) = m(t) + sum of S(c) over the children c of t``. Data shared by tasks count several
+    times.
+
+    References
+    ----------
+    Q. Chen, M. Guo, Springer 2017, Eq. 3.6. Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, Eq. 2.
     """
     total = own.astype(np.int64)
     for tasks in reversed(levels(graph)[1:]):

@@ -19,9 +19,13 @@ FloatArray = NDArray[np.float64]
 def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) -> Int64Array:
     """Return random pages of each block, all different where the block has enough of them.
 
-    Floyd's sampling (Bentley and Floyd, CACM 30(9), 1987): the i-th draw is uniform below ``pages -
-    n_samples + i + 1`` and replaced by the last page of that range when it has been drawn before.
-    Blocks with fewer pages have all of them sampled, some more than once.
+    Floyd's sampling: the i-th draw is uniform below ``pages - n_samples + i + 1`` and replaced by
+    the last page of that range when it has been drawn before. Blocks with fewer pages have all of
+    them sampled, some more than once.
+
+    References
+    ----------
+    Bentley and Floyd, *A sample of brilliance*, Communications of the ACM 30(9), 1987.
     """
     chosen = np.zeros((len(pages), n_samples), np.int64)
     for i in range(n_samples):
@@ -40,8 +44,12 @@ def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) ->
 def hotness(samples: Int64Array, pages: Int64Array) -> FloatArray:
     """Return the estimated traffic of each block: Hot = (n_p / b) * (a_1 + ... + a_b) (equation 4).
 
-    A page counts at most once per loop, so the estimate saturates at the number of loops times the
-    number of pages.
+    Hot = (n_p / b) * (a_1 + ... + a_b). A page counts at most once per loop, so the estimate
+    saturates at the number of loops times the number of pages.
+
+    References
+    ----------
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equation 4.
     """
     n_samples = samples.shape[1]
     if n_samples == 0:

@@ -1,24 +1,34 @@
-"""Machines, workloads and policies as notebooks and terminals show them."""
+"""Descriptions of machines, workloads, policies, and of what there is of each kind."""
 
 from __future__ import annotations
 
 from functools import singledispatch
 
+from simsched.hardware.session import CalibratedHost
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import Policy
-from simsched.report.show.machine import machine_html
-from simsched.report.show.policy import policy_html
-from simsched.report.show.workload import graph_html, workload_html
+from simsched.report import html as _html
+from simsched.report.description import Description
+from simsched.report.show.host import host_description
+from simsched.report.show.machine import machine_description
+from simsched.report.show.policy import policy_description
+from simsched.report.show.workload import graph_description, workload_description
 from simsched.workload.graph import TaskGraph, Workload
 
 
 @singledispatch
-def html(shown: object) -> str:
-    """Return an object for notebooks."""
+def describe(shown: object) -> Description:
+    """Return what there is to say about an object."""
     raise TypeError(f"found {type(shown).__name__}, accepted a machine, workload or policy")
 
 
-html.register(Machine, machine_html)
-html.register(TaskGraph, graph_html)
-html.register(Workload, workload_html)
-html.register(Policy, policy_html)
+describe.register(Machine, machine_description)
+describe.register(TaskGraph, graph_description)
+describe.register(Workload, workload_description)
+describe.register(Policy, policy_description)
+describe.register(CalibratedHost, host_description)
+
+
+def html(shown: object) -> str:
+    """Return an object as notebooks show it."""
+    return _html.html(describe(shown))

@@ -1,24 +1,77 @@
-"""Policies for notebooks."""
+"""What there is to say about a policy."""
 
 from __future__ import annotations
 
-from simsched.names.docstrings import parameter_texts, section, summary
-from simsched.names.markup import facts, table
-from simsched.names.parameters import parameters_of
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from simsched.names.docstrings import section, summary
 from simsched.names.specs import format_spec
 from simsched.policy.contract.base import Policy
-from simsched.policy.contract.registry import spec_of
+from simsched.policy.contract.registry import (
+    PolicyInfo,
+    make_policy,
+    parse_policy_spec,
+    policy_info,
+    spec_of,
+)
+from simsched.report.description import Description, Fact, parameter_rows
 
 
-def policy_html(policy: Policy) -> str:
-    """Return what a policy is, its parameters, and where it was published."""
+def policy_description(policy: Policy) -> Description:
+    """Return a policy, its parameters, and where it was published."""
     cls = type(policy)
-    texts = parameter_texts(cls)
-    rows = [
-        (name, str(getattr(policy, name)), str(p.default), p.accepted, texts.get(name, ""))
-        for name, p in parameters_of(cls).items()
-    ]
-    html = facts(f"policy {format_spec(*spec_of(policy))}", [], summary(cls))
-    html += table(("parameter", "value", "default", "accepted", "meaning"), rows)
-    references = " ".join(section(cls.__doc__ or "", "References"))
-    return html + facts("References", [], references) if references else html
+    info = PolicyInfo(cls.name, cls, {}, summary(cls), "", cls.__module__)
+    return _described(format_spec(*spec_of(policy)), info, policy.parameters(), {})
+
+
+def named_policy(text: str) -> Description:
+    """Return a policy, a preset or a spec.
+
+    Raises
+    ------
+    ConfigurationError
+        The name or a parameter is unknown, or the file is wrong.
+    """
+    name, given = parse_policy_spec(text)
+    info = policy_info(name)
+    values = make_policy(name, given).parameters() if given else info.params
+    cls = info.cls
+    figures = {} if cls.figures is Policy.figures else dict(cls(**values).figures())
+    return _described(name, info, values, figures)
+
+
+def _described(
+    name: str, info: PolicyInfo, values: Mapping[str, Any], figures: Mapping[str, float]
+) -> Description:
+    cls, rows = info.cls, parameter_rows(info, values)
+    of = cls.name or cls.__name__
+    facts = [Fact("preset of", of)] if info.params else []
+    facts += [Fact("module", info.source), Fact("published in", info.references)]
+    return Description(
+        f"policy {name}",
+        info.description,
+        [fact for fact in facts if fact.value],
+        text=_documentation(cls, info.description),
+        parameters=rows,
+        figures=figures,
+        data={
+            "name": name,
+            "policy": of,
+            "description": info.description,
+            "family": info.family,
+            "references": info.references,
+            "source": info.source,
+            "parameters": rows,
+            "figures": figures,
+        },
+    )
+
+
+def _documentation(cls: type[Policy], gloss: str) -> str:
+    """Return what a docstring says besides its first paragraph, parameters and references."""
+    said = inspect.cleandoc(cls.__doc__ or "").partition("\n\nParameters\n---")[0]
+    if summary(cls) == gloss:
+        said = said.partition("\n\n")[2]
+    return "\n\n".join(filter(None, (said, "\n".join(section(cls.__doc__ or "", "Notes")))))

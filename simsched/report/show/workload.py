@@ -1,62 +1,124 @@
-"""Workloads and task graphs for notebooks."""
+"""What there is to say about workloads and task graphs."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from simsched.names.markup import facts, table
+from simsched.names.specs import parse_spec
+from simsched.report.description import Description, Fact, Row, Table, parameter_rows
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph_files import is_graph_file
+from simsched.workload.importers.remarks import facts as remarks
+from simsched.workload.presets import list_presets, load_preset, resolve_workload
+from simsched.workload.registry import WorkloadGenerator, find_workload, generator_of
 
 
-def graph_html(graph: TaskGraph) -> str:
+def graph_description(graph: TaskGraph) -> Description:
     """Return the sizes of a task graph, and of each class of its tasks."""
-    return facts("task graph", _sizes(graph)) + _classes(graph)
+    facts = [Fact("tasks", _size(graph)), Fact("data", _data(graph))]
+    return Description("task graph", facts=facts, tables=[_classes(graph)], data=_sizes(graph))
 
 
-def workload_html(workload: Workload) -> str:
-    """Return the sizes of a workload, its parameters, and its classes of tasks."""
-    rows: list[tuple[str, object]] = [("iterations", f"{workload.iterations:,}")]
-    if workload.init is not None:
-        rows.append(("initialisation", f"{workload.init.n_tasks:,} tasks"))
-    rows += _sizes(workload.graph)
-    given = {key: value for key, value in workload.parameters.items() if value is not None}
-    if given:
-        rows.append(("parameters", ", ".join(f"{key}={value}" for key, value in given.items())))
-    return facts(f"workload {workload.name}", rows) + _classes(workload.graph)
+def workload_description(workload: Workload) -> Description:
+    """Return a workload: its parameters, its sizes and its classes of tasks."""
+    return _described(workload.name, workload, generator_of(workload))
 
 
-def _sizes(graph: TaskGraph) -> list[tuple[str, object]]:
-    spawned = int((graph.parent >= 0).sum())
-    return [
-        ("tasks", f"{graph.n_tasks:,} ({spawned:,} spawned by others)"),
-        ("dataflow edges", f"{graph.n_edges:,}"),
-        ("data", f"{_size(int(graph.block_bytes.sum()))} in {graph.n_blocks:,} blocks"),
-        ("accesses", f"{graph.n_accesses:,}, {_size(graph.access_bytes)} read and written"),
-    ]
+def named_workload(text: str) -> Description:
+    """Return a preset, a generator, a spec or a task graph file.
+
+    Raises
+    ------
+    ConfigurationError
+        The name or a parameter is unknown, or the file is wrong.
+    """
+    workload = resolve_workload(text)
+    if is_graph_file(text):
+        facts = [Fact("read", remark) for remark in remarks(workload)]
+        return _described(text, workload, None, "task graph file", facts)
+    name = parse_spec("workload", text).name
+    preset = load_preset(name) if name in list_presets() else None
+    chosen = find_workload(name if preset is None else preset.generator)
+    gloss = chosen.summary if preset is None else preset.description
+    source = "" if preset is None else preset.source.strip()
+    facts = [] if preset is None else [Fact("source", source), Fact("preset of", chosen.name)]
+    return _described(name, workload, chosen, gloss, facts, description=gloss, source=source)
 
 
-def _size(size_bytes: int) -> str:
-    """Return a size in whole bytes when it is small, rounded otherwise."""
-    exponent = min(4, max(0, (size_bytes.bit_length() - 1) // 10))
-    unit = ("B", "KiB", "MiB", "GiB", "TiB")[exponent]
-    return f"{size_bytes / 1024**exponent:.4g} {unit}"
+def _described(
+    name: str,
+    workload: Workload,
+    chosen: WorkloadGenerator | None,
+    gloss: str = "",
+    facts: list[Fact] | None = None,
+    **about: str,
+) -> Description:
+    graph, init, given = workload.graph, workload.init, workload.parameters
+    rows: list[Row] = [{"name": key, "value": value} for key, value in given.items()]
+    if chosen is not None:
+        rows = parameter_rows(chosen, given)
+    return Description(
+        f"workload {name}",
+        gloss,
+        [
+            *(facts or ()),
+            *([] if init is None else [Fact("initialisation", _size(init))]),
+            Fact("iterations", f"{workload.iterations:,} of {_size(graph)}"),
+            Fact("data", _data(graph)),
+        ],
+        parameters=rows,
+        tables=[_classes(graph)],
+        data={
+            "name": name,
+            "generator": None if chosen is None else chosen.name,
+            **about,
+            "parameters": rows,
+            "iterations": workload.iterations,
+            "initialisation": None if init is None else _sizes(init),
+            "iteration": _sizes(graph),
+            "blocks": graph.n_blocks,
+            "data_bytes": int(graph.block_bytes.sum()),
+        },
+    )
 
 
-def _classes(graph: TaskGraph) -> str:
-    """Return a table with the tasks, operations and bytes of each class."""
+def _size(graph: TaskGraph) -> str:
+    """Return the size of a graph as text."""
+    return (
+        "{tasks:,} tasks ({leaves:,} without children), {edges:,} edges, "
+        "{accesses:,} accesses to {access_bytes:,} bytes"
+    ).format(**_sizes(graph))
+
+
+def _data(graph: TaskGraph) -> str:
+    return f"{graph.n_blocks:,} blocks, {int(graph.block_bytes.sum()):,} bytes of data"
+
+
+def _sizes(graph: TaskGraph) -> dict[str, Any]:
+    return {
+        "tasks": graph.n_tasks,
+        "leaves": len(graph.leaves),
+        "edges": graph.n_edges,
+        "accesses": graph.n_accesses,
+        "access_bytes": int(graph.access_bytes),
+    }
+
+
+def _classes(graph: TaskGraph) -> Table:
+    """Return tasks, operations and bytes of each class of tasks."""
     n = len(graph.class_names)
     count = np.bincount(graph.task_class, minlength=n)
     owner = graph.task_class[np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))]
     moved = np.bincount(owner, weights=graph.read_bytes + graph.written_bytes, minlength=n)
-    heads = [f"operations per task ({kind})" for kind in graph.kinds]
     rows = []
     for index in np.flatnonzero(count).tolist():
+        row = {"class": graph.class_names[index], "tasks": f"{count[index]:,}"}
         chosen = graph.task_class == index
         ops = graph.ops[:, chosen] + graph.join_ops[:, chosen]
-        means = [
-            f"{row[np.isfinite(row)].mean():.4g}" if np.isfinite(row).any() else "-" for row in ops
-        ]
-        rows.append(
-            (graph.class_names[index], f"{count[index]:,}", *means, _size(int(moved[index])))
-        )
-    return table(("class", "tasks", *heads, "bytes read and written"), rows)
+        for kind, each in zip(graph.kinds, ops, strict=True):
+            known = each[np.isfinite(each)]
+            row[f"operations per task ({kind})"] = f"{known.mean():.4g}" if len(known) else "-"
+        rows.append(row | {"bytes read and written": f"{int(moved[index]):,}"})
+    return Table(rows)

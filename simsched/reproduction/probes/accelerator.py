@@ -9,11 +9,12 @@ import numpy as np
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.units import PS_PER_S, seconds_to_ps
 from simsched.machine.model import Machine, Path
-from simsched.policy.algorithms.accelerator import baymax, gpu_sharing
-from simsched.policy.algorithms.accelerator.accelerator import pinned_nodes
 from simsched.policy.algorithms.accelerator.baymax import Baymax
+from simsched.policy.algorithms.accelerator.smk import SimultaneousMultiKernel
+from simsched.policy.algorithms.accelerator.spart import SpatialPartitioning
 from simsched.policy.algorithms.accelerator.timegraph import TimeGraph, replenished
-from simsched.policy.parts import predictors
+from simsched.policy.parts import accelerator_copies, predictors
+from simsched.policy.parts.accelerator import pinned_nodes
 from simsched.reproduction.probes import machine_of, probe
 from simsched.workload.accelerator_programs import BATCH, CRITICAL
 
@@ -63,7 +64,7 @@ def links_shared_by_directions(*, machine: str) -> float:
 def batch_copies(*, machine: str) -> float:
     """Return how many batch copies Baymax allows at once in a direction."""
     rate = copy_rate_bytes_per_s(machine=machine, memory="pageable")
-    return float(baymax.batch_copies(copy_link_bytes_per_s(machine=machine), rate))
+    return float(accelerator_copies.batch_copies(copy_link_bytes_per_s(machine=machine), rate))
 
 
 @probe("replenished_budget")
@@ -86,9 +87,9 @@ def timegraph_overhead_s(*, reservation: str) -> float:
 @probe("context_switch_s")
 def context_switch_s(*, policy: str) -> float:
     """Return the time that a critical kernel waits for contexts under ``spart`` or ``smk``."""
-    known = {
-        "spart": gpu_sharing.SpatialPartitioning(),
-        "smk": gpu_sharing.SimultaneousMultiKernel(),
+    known: dict[str, SpatialPartitioning | SimultaneousMultiKernel] = {
+        "spart": SpatialPartitioning(),
+        "smk": SimultaneousMultiKernel(),
     }
     if policy not in known:
         raise ConfigurationError(unknown_name("policy", policy, known))

@@ -62,11 +62,10 @@ enum {
     SSK_ANYWHERE = 3,
 };
 
-/* Which entry leaves a pool; the last: in decisions. */
+/* Which entry leaves a pool. */
 enum {
     SSK_NEWEST = 0,
     SSK_OLDEST = 1,
-    SSK_ENTRY = 2,
 };
 
 /* Conditions of a step. */
@@ -115,6 +114,48 @@ enum {
 enum {
     SSK_CHILD_FIRST = 0,
     SSK_PARENT_FIRST = 1,
+};
+
+/* Hooks that decide. */
+enum {
+    SSK_ON_READY = 0,
+    SSK_ON_START = 1,
+    SSK_ON_IDLE = 2,
+    SSK_ON_FINISH = 3,
+    SSK_ON_LANDING = 4,
+    SSK_ON_TIMER = 5,
+    SSK_ON_WAKE = 6,
+};
+
+/* Kinds of decisions. */
+enum {
+    SSK_DECIDE_PREEMPT = 0,
+    SSK_DECIDE_TRANSFER = 1,
+    SSK_DECIDE_EXCHANGE = 2,
+    SSK_DECIDE_DUPLICATE = 3,
+    SSK_DECIDE_KILL = 4,
+    SSK_DECIDE_ACQUIRE_ORDER = 5,
+    SSK_DECIDE_PACE = 6,
+    SSK_DECIDE_WAKE = 7,
+};
+
+/* Why a decision is not allowed. */
+enum {
+    SSK_REASON_POOL = 1, /* task {task}: no pool with group {group}, instance {instance} */
+    SSK_REASON_POOLS = 2, /* no pool with group {group}, instance {instance} */
+    SSK_REASON_VICTIM = 3, /* worker {worker} is not executing a task */
+    SSK_REASON_TAKER = 4, /* worker {taker} cannot take a task: it is not waiting */
+    SSK_REASON_ASKER = 5, /* worker {worker} asked, found a task for {taker} */
+    SSK_REASON_EXCHANGE = 6, /* workers {worker} and {taker} cannot swap threads */
+    SSK_REASON_KIND = 7, /* a decision means nothing to the engine */
+    SSK_REASON_COPIED = 8, /* tasks whose data are copied cannot be moved */
+    SSK_REASON_SPAWNS = 9, /* task {task} spawns others, it cannot start over */
+    SSK_REASON_SEVERAL = 10, /* task {task} is executed by several workers */
+};
+
+/* The pace of a worker at its whole speed. */
+enum {
+    SSK_WHOLE_PACE = 1000000000,
 };
 
 /* Pools of blocks with what happens at the creation and the end of each task. */
@@ -407,5 +448,35 @@ typedef struct {
     int64_t migrate_ps;
     int64_t tasks; /* Tasks ended */
 } ssk_worker_counters_t;
+
+/* A decision of a hook: the numbers of its record, by their names. */
+typedef union {
+    int64_t number[10];
+    int64_t kind;
+    struct {
+        int64_t kind, worker, to;
+    } preempt;
+    struct {
+        int64_t kind, group, instance, to_group, to_instance, count, delay_ps, take, task, decision_ps;
+    } transfer;
+    struct {
+        int64_t kind, worker, other, cost_ps;
+    } exchange;
+    struct {
+        int64_t kind, worker, to;
+    } duplicate;
+    struct {
+        int64_t kind, worker;
+    } kill;
+    struct {
+        int64_t kind, acquire;
+    } acquire_order;
+    struct {
+        int64_t kind, worker, part;
+    } pace;
+    struct {
+        int64_t kind, at_ps, tag, rank;
+    } wake;
+} ssk_decision_t;
 
 #endif

@@ -52,31 +52,6 @@ enum {
     SSK_ERR_ARGUMENT = -10      /* malformed argument or call at the wrong time: failure.flaw */
 };
 
-/* Hooks that decide. */
-enum {
-    SSK_HOOK_READY = 0,
-    SSK_HOOK_START = 1,
-    SSK_HOOK_IDLE = 2,
-    SSK_HOOK_FINISH = 3,
-    SSK_HOOK_LANDING = 4,
-    SSK_HOOK_TIMER = 5,
-    SSK_HOOK_WAKE = 6
-};
-
-/* Why a decision is not allowed; the operands are in ssk_failure_t, with the hook. */
-enum {
-    SSK_REASON_NONE = 0,
-    SSK_REASON_POOL = 1,     /* on_ready: .group or .instance does not exist; .task */
-    SSK_REASON_POOLS = 2,    /* .group or .instance of a transfer does not exist */
-    SSK_REASON_VICTIM = 3,   /* .worker is not executing a task */
-    SSK_REASON_TAKER = 4,    /* .taker is not waiting; on_idle: it is not .worker, which asked */
-    SSK_REASON_EXCHANGE = 5, /* .worker and .taker are not two workers */
-    SSK_REASON_KIND = 6,     /* the decision is of no kind that the hook may return, or its numbers mean nothing */
-    SSK_REASON_COPIED = 7,   /* data are copied, tasks cannot be moved */
-    SSK_REASON_SPAWNS = 8,   /* .task is no leaf, it cannot start over */
-    SSK_REASON_SEVERAL = 9   /* several workers execute .task, it cannot be moved */
-};
-
 /* What a worker is doing. */
 enum { SSK_PARKED = 0, SSK_PAYING = 1, SSK_EXECUTING = 2, SSK_COPYING = 3, SSK_GATHERING = 4, SSK_AWAITING = 5 };
 
@@ -116,45 +91,7 @@ enum { SSK_N_SCOPES = SSK_SCOPE_CLASS + 1 };
 /* An answer of on_spawn beside SSK_CHILD_FIRST and SSK_PARENT_FIRST. */
 enum { SSK_AS_PLANNED = 2 };
 
-/* Kinds of decisions. */
-enum {
-    SSK_DECIDE_PREEMPT = 0,
-    SSK_DECIDE_TRANSFER = 1,
-    SSK_DECIDE_EXCHANGE = 2,
-    SSK_DECIDE_DUPLICATE = 3,
-    SSK_DECIDE_KILL = 4,
-    SSK_DECIDE_ORDER = 5,
-    SSK_DECIDE_PACE = 6,
-    SSK_DECIDE_WAKE = 7
-};
-
-#define SSK_WHOLE_PACE 1000000000
-
-/*
- * A decision of a hook; on_ready, on_start, on_finish and on_landing decide on transfers, paces and wakes only.
- * SSK_DECIDE_PREEMPT: take the running task off `worker`; `other` continues it, or SSK_NONE.
- * SSK_DECIDE_TRANSFER: up to `count` entries leave a pool and enter another one after `delay_ps`, which may be 0
- * except for on_idle; with SSK_ENTRY as `take` only `entry` does, if the pool holds it.
- * SSK_DECIDE_DUPLICATE: `other` starts the task that `worker` executes once more.
- * SSK_DECIDE_KILL: `worker` loses the task that it executes; of on_timer and on_wake only.
- * SSK_DECIDE_EXCHANGE: `worker` and `other` swap hardware threads, what they execute waits for `delay_ps`; of on_timer
- * and on_wake only.
- * SSK_DECIDE_PACE: `worker` computes at `count` billionths of its speed, 1 to SSK_WHOLE_PACE, from now on; not of on_idle.
- * SSK_DECIDE_ORDER: `order` replaces that of the present plan until the iteration ends; of on_timer and on_wake only.
- * Its arrays are read until then or until the next such decision has been carried out.
- * SSK_DECIDE_WAKE: on_wake is called with `tag` at `at_ps`, the present time or later; those of one instant by `rank`,
- * then in the order of the decisions.
- */
-typedef struct {
-    int32_t kind;
-    int32_t worker, other;
-    int32_t group, instance, to_group, to_instance, count, take, entry;
-    int64_t delay_ps;
-    int64_t at_ps, rank, tag;
-    const ssk_order_t *order;
-} ssk_decision_t;
-
-/* What on_ready, on_start, on_finish and on_landing answer. `decisions` stay the hook's and are read before its next call. */
+/* What a hook answers. `decisions` stay the hook's and are read before its next call. */
 typedef struct {
     int32_t group, instance; /* of on_ready: the pool that the task enters; group SSK_NONE: it follows the plan */
     int32_t n_decisions;
@@ -170,18 +107,22 @@ typedef struct {
     /* The child's spawn order; SSK_AS_PLANNED follows the plan. */
     int (*on_spawn)(void *context, int32_t parent, int32_t child, int32_t worker);
     int (*on_acquire)(void *context, int32_t task, int32_t worker, int32_t group, int32_t instance);
-    /* *answer_ret says that the task follows the plan and nothing else happens, unless the hook changes it. */
+    /* Here and below *answer_ret says that nothing but the plan happens, unless the hook changes it. */
     int (*on_ready)(void *context, int32_t task, int32_t worker, ssk_answer_t *answer_ret);
-    /* 1: carry out *decision_ret; 0: the worker parks. */
+    /* 1: carry out *decision_ret; 0: the worker parks. A transfer of it takes time. */
     int (*on_idle)(void *context, int32_t worker, ssk_decision_t *decision_ret);
     int (*on_start)(void *context, int32_t task, int32_t worker, ssk_answer_t *answer_ret);
     int (*on_finish)(void *context, int32_t task, int32_t worker, ssk_answer_t *answer_ret);
     /* A delayed transfer to this pool has landed. */
     int (*on_landing)(void *context, int32_t group, int32_t instance, ssk_answer_t *answer_ret);
-    /* Number of decisions; *decisions_ret stays the hook's and is read before the next call. */
-    int (*on_timer)(void *context, const ssk_decision_t **decisions_ret);
-    /* The time of a wake has come; the same. Without this function wakes are not allowed. */
-    int (*on_wake)(void *context, int64_t tag, const ssk_decision_t **decisions_ret);
+    int (*on_timer)(void *context, ssk_answer_t *answer_ret);
+    /* The time of a wake has come. Without this function wakes are not allowed. */
+    int (*on_wake)(void *context, int64_t tag, ssk_answer_t *answer_ret);
+    /*
+     * The acquire order with a number that on_timer or on_wake has just decided on, read until the iteration ends or
+     * the next one is asked for; NULL aborts the run.
+     */
+    const ssk_order_t *(*order)(void *context, int64_t number);
 } ssk_hooks_t;
 
 /* What is wrong with an argument: the array or field, a static string, and the entry or -1. */

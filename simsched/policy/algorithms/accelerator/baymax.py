@@ -10,82 +10,30 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
-from simsched.policy.algorithms.accelerator.accelerator import Layout
-from simsched.policy.algorithms.accelerator.accelerator_pool import (
+from simsched.policy import HookView, Plan, PlanView, param, preset, register, seconds_to_ps
+from simsched.policy.parts.accelerator import Layout
+from simsched.policy.parts.accelerator_copies import most_batch_copies, pieces, pinned_copies
+from simsched.policy.parts.accelerator_pool import (
     PoolState,
     Release,
     ReorderingPolicy,
     known_seconds,
 )
-from simsched.policy.contract.base import (
-    HookView,
-    Plan,
-    PlanView,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.predictors import PREDICTORS, held_out_errors, predicted_seconds
 from simsched.workload.graph import TaskGraph
 
 PS = 1e-12
-#: Of the source's server, where a machine states no link: what PCI-e delivers and what one copy
-#: from pageable memory takes.
-EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S = 12160e6, 3150e6
-
-
-def batch_copies(effective_bytes_per_s: float, copy_bytes_per_s: float) -> int:
-    """Return how many batch copies may run at once in a direction; one place is for queries.
-
-    Notes
-    -----
-    ``floor(BW_peak / BW_memcpy) - 1`` (equation 8.7).
-
-    Examples
-    --------
-    >>> batch_copies(12160e6, 3150e6)
-    2
-    """
-    return math.floor(effective_bytes_per_s / copy_bytes_per_s) - 1
-
-
-def most_batch_copies(machine: Machine, layout: Layout) -> tuple[int, int]:
-    """Return how many batch copies may run at once into the device and out of it, at least one."""
-    host, most = int(machine.touch_order[0, 0]), [1, 1]
-    for direction in (0, 1):
-        domains = layout.domain[layout.direction == direction]
-        if not len(domains):
-            continue
-        path = machine.paths[max(0, int(domains[0]))][host]
-        link, one = EFFECTIVE_BYTES_PER_S, COPY_BYTES_PER_S
-        if path.links:
-            link = machine.link_rate(path)
-            cap = path.write_core_cap if direction else path.core_cap_bytes_per_s
-            one = min(link, cap[0])
-        most[direction] = max(1, batch_copies(link, one))
-    return most[0], most[1]
 
 
 def headroom_s(target_s: float, queued_s: float, own_s: float, others_s: float) -> float:
-    """Return the headroom of a query that is launched.
-
-    Notes
-    -----
-    Equation 8.5: ``T_tgt - T_q - T_self - sum(t_i)``.
-    """
+    """Return the headroom of a query that is launched (equation 8.5)."""
     return target_s - queued_s - own_s - others_s
 
 
 def refilled_s(
     target_s: float, used_s: float, queued_s: float, own_s: float, done_s: float, others_s: float
 ) -> float:
-    """Return the headroom of a query that submits another kernel.
-
-    Notes
-    -----
-    Equation 8.6: ``(T_tgt - T_used) - T_q - (T_self - sum(T_j)) - sum(t_i)``.
-    """
+    """Return the headroom of a query that submits another kernel (equation 8.6)."""
     return headroom_s(target_s - used_s, queued_s, own_s - done_s, others_s)
 
 
@@ -108,7 +56,6 @@ class Query:
     left: int  # tasks that have not ended
     #: expected durations of the tasks that it has submitted, and of those that have ended
     submitted_s: float = 0.0
-    #: expected durations of the tasks that it has submitted, and of those that have ended
     ended_s: float = 0.0
 
 
@@ -122,9 +69,8 @@ class BaymaxState(PoolState):
     self_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     part_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     n_tasks: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    follows: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
+    managed: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
     next_piece: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-
     about: list[About] = field(default_factory=list)
 
     @property
@@ -146,8 +92,7 @@ class Baymax(ReorderingPolicy[BaymaxState]):
     Parameters
     ----------
     predictor : {"lr_knn", "lr", "knn", "svm", "ann", "view"}
-        What predicts durations (:mod:`simsched.policy.parts.predictors`), or `information` as it
-        is.
+        What predicts durations (:mod:`simsched.policy.parts.predictors`), or `information`.
     refills : bool
         Whether time that concurrent kernels have saved flows back into the headroom.
     manages_copies : bool
@@ -169,15 +114,13 @@ class Baymax(ReorderingPolicy[BaymaxState]):
     sections 8.6 to 8.8. Q. Chen et al., "Baymax", ASPLOS 2016.
     """
 
+    remembers = BaymaxState
+
     predictor: str = param("lr_knn", choices=(*PREDICTORS, "view"))
     refills: bool = param(default=True)
     manages_copies: bool = param(default=True)
     target_s: float = param(0.0, low=0.0, high=1e6)
     decision_s: float = param(50e-6, low=0.0, high=1.0)
-
-    def start(self, view: PlanView) -> BaymaxState:
-        """Return the state of a run."""
-        return BaymaxState()
 
     def plan(self, view: PlanView, state: BaymaxState, graph: TaskGraph) -> Plan:
         """Return the plan of the base class; note what belongs to which query."""
@@ -186,14 +129,14 @@ class Baymax(ReorderingPolicy[BaymaxState]):
         n_queries = int(now.query.max(initial=-1)) + 1
         mine = now.query >= 0
         state.most_copies = most_batch_copies(view.machine, now)
-        state.follows, state.next_piece = _pieces(now, graph)
-        copies = (now.direction >= 0) & ~state.follows & self.manages_copies
-        managed = copies | (now.is_kernel & (now.direction < 0))
-        state.part_s = state.seconds + self.decision_s * managed
+        follows, state.next_piece = pieces(now, graph)
+        copies = (now.direction >= 0) & ~follows & self.manages_copies
+        state.managed = copies | (now.is_kernel & (now.direction < 0))
+        state.part_s = state.seconds + self.decision_s * state.managed
         parts = np.bincount(now.query[mine], state.part_s[mine], n_queries)
         state.self_s = parts.astype(np.float64)
         state.n_tasks = np.bincount(now.query[mine], minlength=n_queries)
-        columns = (now.application, now.direction, mine, _pinned(now), state.seconds)
+        columns = (now.application, now.direction, mine, pinned_copies(now), state.seconds)
         state.about = list(map(About, *(column.tolist() for column in columns)))
         return plan
 
@@ -215,10 +158,7 @@ class Baymax(ReorderingPolicy[BaymaxState]):
 
     def is_managed(self, state: BaymaxState, task: int) -> bool:
         """Return whether a task is held back: kernels, and copies if these are managed."""
-        now = state.now
-        if now.direction[task] >= 0:
-            return self.manages_copies and not state.follows[task]
-        return bool(now.is_kernel[task])
+        return bool(state.managed[task])
 
     def note_ready(self, view: HookView, state: BaymaxState, task: int) -> None:
         """Launch a query or refill its headroom."""
@@ -234,14 +174,9 @@ class Baymax(ReorderingPolicy[BaymaxState]):
             state.queries[number] = query
         elif self.refills and state.now.is_kernel[task]:
             before = list(state.queries)[: list(state.queries).index(number)]
-            query.headroom_s = refilled_s(
-                target_s,
-                (now_ps - query.began_ps) * PS,
-                state.queued_s,
-                own_s,
-                query.submitted_s,
-                self._needed_s(state, before),
-            )
+            used_s, others_s = (now_ps - query.began_ps) * PS, self._needed_s(state, before)
+            known_s = state.queued_s, own_s, query.submitted_s, others_s
+            query.headroom_s = refilled_s(target_s, used_s, *known_s)
         query.submitted_s += float(state.part_s[task])
 
     def note_finish(self, view: HookView, state: BaymaxState, task: int) -> None:
@@ -304,30 +239,6 @@ class Baymax(ReorderingPolicy[BaymaxState]):
         if self.target_s > 0.0 or known is None:
             return self.target_s
         return known.target_s
-
-
-def _pinned(layout: Layout) -> NDArray[np.bool_]:
-    """Return which tasks are copies of pinned memory."""
-    known = layout.applications
-    if known is None or "pinned" not in known.feature_names:
-        return np.zeros(len(layout.domain), bool)
-    pinned: NDArray[np.bool_] = known.features[:, known.feature_names.index("pinned")] > 0
-    return pinned
-
-
-def _pieces(layout: Layout, graph: TaskGraph) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Return which tasks go on with the copy of their predecessor, and each one's next piece."""
-    source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
-    joined = (layout.direction[source] >= 0) & (
-        layout.direction[source] == layout.direction[graph.succ]
-    )
-    joined &= layout.application[source] == layout.application[graph.succ]
-    joined &= layout.query[source] == layout.query[graph.succ]
-    joined &= graph.task_class[source] == graph.task_class[graph.succ]
-    follows, next_piece = np.zeros(graph.n_tasks, bool), np.full(graph.n_tasks, -1, np.int64)
-    follows[graph.succ[joined]] = True
-    next_piece[source[joined]] = graph.succ[joined]
-    return follows, next_piece
 
 
 preset(

@@ -11,14 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.units import PS_PER_S
-from simsched.policy.algorithms.accelerator.accelerator import FIRST, FULL, GROUPS, lay_out
-from simsched.policy.algorithms.accelerator.accelerator_pool import (
-    PoolState,
-    Release,
-    ReorderingPolicy,
-)
-from simsched.policy.algorithms.accelerator.gpu_sharing import MULTIPROCESSORS
-from simsched.policy.contract.base import (
+from simsched.policy import (
     Device,
     HookView,
     Pace,
@@ -26,9 +19,12 @@ from simsched.policy.contract.base import (
     PlanView,
     Transfer,
     param,
+    register,
     seconds_to_ps,
 )
-from simsched.policy.contract.registry import register
+from simsched.policy.parts.accelerator import FIRST, FULL, GROUPS, lay_out
+from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
+from simsched.policy.parts.gpu_sharing import MULTIPROCESSORS
 from simsched.workload.graph import TaskGraph
 
 
@@ -45,16 +41,12 @@ class Kernel:
 def reallocate(kernels: Sequence[Kernel], multiprocessors: int, *, spare: bool = True) -> None:
     """Hand out the multiprocessors of a device anew.
 
-    Notes
-    -----
-    1. If a kernel has fewer than it needs, those of all kernels of lower priority can be given to
+    1. If a kernel has fewer than it needs, those of kernels of lower priority can be given to
        others, but one of each: a kernel that has begun cannot be stopped. So can free ones.
     2. In the order of priority, each kernel gets what it lacks or, if that is not there, all that
        is left.
     3. What is left then goes to kernels that can use more, in the order of priority.
 
-    Examples
-    --------
     A critical kernel that needs 6 of 15 comes to two others, of which the first ends:
 
     >>> kernels = [Kernel(1, 6, 8), Kernel(0, 1, 10, held=10), Kernel(0, 1, 5, held=5)]
@@ -117,8 +109,7 @@ class GpuEvr(ReorderingPolicy[EvrState]):
     batch_response_s : float
         Response deadline of a batch kernel, from its submission; 0 for ten times that of a query.
     urgent_s : float
-        How long before its latest start a batch kernel is urgent; 0 for the mean duration of all
-        kernels.
+        How long before its latest start a batch kernel is urgent; 0: the mean duration of kernels.
 
     Notes
     -----
@@ -133,15 +124,12 @@ class GpuEvr(ReorderingPolicy[EvrState]):
     """
 
     kernel_group: ClassVar[int] = FIRST
+    remembers = EvrState
 
     multiprocessors: int = param(MULTIPROCESSORS, low=2, high=1024)
     response_s: float = param(0.0, low=0.0, high=1e6)
     batch_response_s: float = param(0.0, low=0.0, high=1e6)
     urgent_s: float = param(0.0, low=0.0, high=1e6)
-
-    def start(self, view: PlanView) -> EvrState:
-        """Return the state of a run."""
-        return EvrState()
 
     def plan(self, view: PlanView, state: EvrState, graph: TaskGraph) -> Plan:
         """Return the plan of the base class with a device on which this policy makes room."""

@@ -6,19 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.algorithms.accelerator.accelerator import exclusive_kernels
-from simsched.policy.algorithms.accelerator.accelerator_pool import (
-    PoolState,
-    Release,
-    ReorderingPolicy,
-)
-from simsched.policy.contract.base import (
-    HookView,
-    PlanView,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, PlanView, param, preset, register, seconds_to_ps
+from simsched.policy.parts.accelerator import exclusive_kernels
+from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
 from simsched.workload.graph import Workload
 
 BOOK = "Q. Chen, M. Guo, 2017, section 8.2.1"
@@ -35,13 +25,9 @@ class Budget:
 def replenished(left_ps: int, capacity_ps: int, cost_ps: int = 0, periods: int = 1) -> int:
     """Return the budget after replenishments.
 
-    Notes
-    -----
     ``min(C, e + C)``, and ``min(x, e + C)`` for a kernel with x > C, which could never run
     otherwise. Repeated n times, that is ``min(max(C, x), e + n C)``.
 
-    Examples
-    --------
     >>> replenished(-7, 5), replenished(-7, 5, periods=2), replenished(-7, 5, periods=9)
     (-2, 3, 5)
     """
@@ -51,8 +37,6 @@ def replenished(left_ps: int, capacity_ps: int, cost_ps: int = 0, periods: int =
 def periods_until(left_ps: int, capacity_ps: int, cost_ps: int | None = None) -> int:
     """Return the replenishments until a budget lets a kernel be submitted.
 
-    Examples
-    --------
     >>> [periods_until(left_ps, 5) for left_ps in (1, 0, -4, -5)]
     [0, 1, 1, 2]
     >>> [periods_until(left_ps, 5, 12) for left_ps in (12, 7, 6, -5)]
@@ -71,7 +55,6 @@ class TimeGraphState(PoolState):
     budgets: dict[int, Budget] = field(default_factory=dict)  # budget of each application
     #: when kernels that run began, and when those wake that sleep for their budget
     began_ps: dict[int, int] = field(default_factory=dict)
-    #: when kernels that run began, and when those wake that sleep for their budget
     wakes_ps: dict[int, int] = field(default_factory=dict)
 
 
@@ -105,6 +88,8 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
     sections 8.2.1.1 and 8.2.1.2.
     """
 
+    remembers = TimeGraphState
+
     policy: str = param("prt", choices=("prt", "ht"))
     reservation: str = param("none", choices=("none", "pe", "ae"))
     capacity_s: float = param(0.01, low=1e-9, high=1e3)
@@ -119,10 +104,6 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
                 f"policy {self.name}: parameter reservation: found {self.reservation!r}, accepted "
                 "'none' with policy 'ht': reservations apply under 'prt'"
             )
-
-    def start(self, view: PlanView) -> TimeGraphState:
-        """Return the state of a run."""
-        return TimeGraphState()
 
     def prepare(self, view: PlanView) -> Workload:
         """Return the program with kernels that have the device to themselves."""

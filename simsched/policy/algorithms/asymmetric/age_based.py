@@ -7,17 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import (
+from simsched.policy import (
     Counters,
     HookView,
     Plan,
     PlanView,
     Preempt,
+    Progress,
     Transfer,
     param,
+    preset,
+    register,
 )
-from simsched.policy.contract.executions import Progress
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 from simsched.workload.graph import TaskGraph
 

@@ -8,18 +8,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     PARENT_FIRST,
     AcquireStep,
+    PlacedPolicy,
     Plan,
     PlanView,
     PoolGroup,
     Ranked,
+    register,
 )
-from simsched.policy.contract.registry import register
+from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
 from simsched.policy.parts.core_groups import core_groups, cut_points
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph, Workload
 
 FloatArray = NDArray[np.float64]

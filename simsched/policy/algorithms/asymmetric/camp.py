@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, PlanView, param, register
 from simsched.policy.parts.core_groups import CoreGroups
 from simsched.policy.parts.thread_balancing import even_out, is_idle
 from simsched.policy.parts.threads import CRITICAL, Move, Queues, ThreadScheduler

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import HookView, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, param, preset, register
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 
 

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import (
-    HookView,
-    PlanView,
-    Preempt,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, PlanView, Preempt, param, register, seconds_to_ps
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 
 IntArray = NDArray[np.int64]

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import (
+from simsched.policy import (
     Counters,
     Exchange,
     HookView,
     PlanView,
     Update,
     param,
+    register,
     seconds_to_ps,
 )
-from simsched.policy.contract.registry import register
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 from simsched.policy.parts.core_groups import core_groups
 
 Int32Array = NDArray[np.int32]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import HookView
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, register
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simsched.policy import Counters, Exchange, HookView, PlanView, Update, param, preset, register
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import Counters, Exchange, HookView, PlanView, Update, param
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.core_groups import Int32Array, core_groups
 
 

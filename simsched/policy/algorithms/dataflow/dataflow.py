@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.contract.base import (
+from simsched.policy import (
     PARENT_FIRST,
     HookView,
     Placement,
@@ -18,9 +18,10 @@ from simsched.policy.contract.base import (
     PoolGroup,
     Transfer,
     param,
+    preset,
+    register,
 )
 from simsched.policy.contract.blocks import THREAD_GROUPS, system_pages
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.dataflow_buffers import ALLOCATIONS, block_pools, find_buffers
 from simsched.policy.parts.dataflow_pushing import PUSHINGS, Pushing, write_read_ratio
 from simsched.policy.parts.dataflow_stealing import STEALINGS, search_order
@@ -74,8 +75,7 @@ class Dataflow(Policy[DataflowState]):
     threshold_bytes : int
         Tasks with fewer bytes in the buffers considered are not pushed.
     input_weight, output_weight : float
-        Weights of bytes with `weighted`; an output weight of 0 is the machine's time of a local
-        write by that of a local read.
+        Weights of bytes with `weighted`; 0 of outputs is the machine's ratio of writes to reads.
     tracked_bytes : int
         Smallest buffer whose node is known.
     push_queue_slots : int
@@ -89,8 +89,7 @@ class Dataflow(Policy[DataflowState]):
     References
     ----------
     A. Drebes et al., *Scalable Task Parallelism for NUMA*, PACT 2016, sections 2-3, Algorithm 1. A.
-    Drebes et al., *Topology-Aware and Dependence-Aware Scheduling*, ACM TACO 11(3), 2014
-    (`original`, `dependence_aware`). OpenStream run-time, December 2015 (sizes, attempts).
+    Drebes et al., ACM TACO 11(3), 2014 (`original`, `dependence_aware`). OpenStream run-time, 2015.
     """
 
     stealing: str = param("hierarchical", choices=STEALINGS)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import param
-from simsched.policy.contract.registry import register
+from simsched.policy import param, register
 from simsched.policy.parts.division import (
     DivisionState,
     FloatArray,

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError
-from simsched.policy.contract.base import Counters, PlanView, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import Counters, PlanView, param, preset, register
 from simsched.policy.parts.division import (
     DividingPolicy,
     DivisionState,

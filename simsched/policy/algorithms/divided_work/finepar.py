@@ -4,40 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
-from simsched.policy.contract.base import AcquireStep, Plan, PlanView, param
-from simsched.policy.contract.registry import register
+from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.parts.central_queue import central_queue
-from simsched.policy.parts.division import (
-    CLASSES,
-    COPY_IN,
-    COPY_OUT,
-    CPU,
-    CPU_PART,
-    KERNEL,
-    Sides,
-    group_of_worker,
-    sides_of,
+from simsched.policy.parts.division import Sides, sides_of
+from simsched.policy.parts.sparse_division import (
+    BoolArray,
+    Devices,
+    PlacedTasks,
+    any_rows,
+    divided_rows,
+    measured,
+    n_nonzeros,
 )
-from simsched.policy.parts.placement import PlacedPolicy, host_nodes
-from simsched.workload.builder import accesses, adjacency, build_graph
-from simsched.workload.division import Division
-from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph, Workload
-from simsched.workload.sparse_rows import (
-    MatrixWorkload,
-    RowCosts,
-    SparseRows,
-    band_rows,
-    rmat_rows,
-)
-
-BoolArray = NDArray[np.bool_]
+from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
+from simsched.workload.sparse_rows import MatrixWorkload, SparseRows, band_rows, rmat_rows
 
 THRESHOLDS = (16, 32, 64, 128, 256, 512, 1024, 2048)  #: T_f
 QUASI_DIAGONAL, OTHER = 1, 2  #: types of matrices
@@ -45,44 +30,9 @@ QUASI_DIAGONAL, OTHER = 1, 2  #: types of matrices
 TRAINING = ((10, 16), (12, 4), (12, 16), (12, 32), (14, 16))
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedTasks(Workload):
-    """A program whose tasks have their workers."""
-
-    #: shape (n_tasks,): worker of each task
-    worker: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
-
-
-@dataclass(frozen=True, eq=False)
-class Devices:
-    """How fast the two sides are, as an earlier run on the machine has measured it."""
-
-    costs: RowCosts  # what rows cost
-    cpu_ops_per_s: float  # speed of all threads of the processor together, and of the device
-    gpu_ops_per_s: float  # speed of all threads of the processor together, and of the device
-    launch_s: float  # time of a launch with its two copies, and of a copied byte
-    byte_s: float  # time of a launch with its two copies, and of a copied byte
-
-    def cpu_s(self, nonzeros: Int64Array) -> float:
-        """Return the seconds of rows on the processor."""
-        return self.costs.on_cpu(nonzeros) / self.cpu_ops_per_s
-
-    def gpu_s(self, nonzeros: Int64Array) -> float:
-        """Return the seconds of rows on the device, copies and launch included."""
-        if not len(nonzeros):
-            return 0.0
-        moved = int(nonzeros.sum()) * self.costs.nonzero_bytes
-        moved += len(nonzeros) * self.costs.result_bytes
-        return (
-            self.launch_s + moved * self.byte_s + self.costs.on_gpu(nonzeros) / self.gpu_ops_per_s
-        )
-
-
 def features(nonzeros: Int64Array) -> list[float]:
     """Return AW, VW, log NW, log SW and 1 of the rows of a part (Eq. 6.3 and 6.4); base 2.
 
-    Examples
-    --------
     >>> features(np.array([2, 2, 4, 8]))
     [4.0, 6.0, 2.0, 4.0, 1.0]
     """
@@ -95,8 +45,6 @@ def features(nonzeros: Int64Array) -> list[float]:
 def fit(parts: list[Int64Array], seconds: list[float]) -> FloatArray:
     """Return the coefficients C1 to C5 of a device's performance by least squares.
 
-    Notes
-    -----
     Performance is non-zeros per second.
     """
     wanted = [int(part.sum()) / max(time, 1e-15) for part, time in zip(parts, seconds, strict=True)]
@@ -117,8 +65,6 @@ def predicted_s(coefficients: FloatArray, nonzeros: Int64Array) -> float:
 def climb(cost: Callable[[int], float], start: int, count: int) -> int:
     """Return where hill climbing over 0 .. count - 1 ends: neither neighbour costs less.
 
-    Examples
-    --------
     >>> climb([5, 4, 2, 3, 1].__getitem__, 0, 5)
     2
     """
@@ -172,7 +118,7 @@ class FinePar(PlacedPolicy[None]):
             return program
         sides = sides_of(view, self.threads)
         on_gpu = self.gpu_rows(view, sides, program)
-        return _divided(view, sides, program, on_gpu)
+        return divided_rows(view, sides, program, on_gpu)
 
     @staticmethod
     def least(workload: Workload) -> Iterable[Workload]:
@@ -205,7 +151,10 @@ class FinePar(PlacedPolicy[None]):
             return max(predicted_s(for_gpu, gpu), predicted_s(for_cpu, cpu))
 
         peak = math.log(devices.gpu_ops_per_s / devices.cpu_ops_per_s)
-        distance = [abs(math.log((_sum(gpu) + 1) / (_sum(cpu) + 1)) - peak) for gpu, cpu in parts]
+        distance = [
+            abs(math.log((n_nonzeros(gpu) + 1) / (n_nonzeros(cpu) + 1)) - peak)
+            for gpu, cpu in parts
+        ]
         start = distance.index(min(distance))
         choices = range(start % self.step, len(THRESHOLDS), self.step)
         found = climb(lambda i: cost(choices[i]), choices.index(start), len(choices))
@@ -215,7 +164,10 @@ class FinePar(PlacedPolicy[None]):
         """Return the type of a matrix from a sample of its rows."""
         count = min(self.sample_rows, len(rows.nonzeros))
         chosen = rng.choice(len(rows.nonzeros), count, replace=False)
-        total, near = max(1, _sum(rows.nonzeros[chosen])), max(1, _sum(rows.near[chosen]))
+        total, near = (
+            max(1, n_nonzeros(rows.nonzeros[chosen])),
+            max(1, n_nonzeros(rows.near[chosen])),
+        )
         return QUASI_DIAGONAL if near / total > self.diagonal_threshold else OTHER
 
     def models(self, devices: Devices, kind: int) -> tuple[FloatArray, FloatArray]:
@@ -224,8 +176,8 @@ class FinePar(PlacedPolicy[None]):
         gpu: list[Int64Array] = []
         for nonzeros in training_rows(kind):
             for mine in self._divisions(nonzeros):
-                cpu += [nonzeros[~mine]] if _sum(nonzeros[~mine]) else []
-                gpu += [nonzeros[mine]] if _sum(nonzeros[mine]) else []
+                cpu += [nonzeros[~mine]] if n_nonzeros(nonzeros[~mine]) else []
+                gpu += [nonzeros[mine]] if n_nonzeros(nonzeros[mine]) else []
         return (
             fit(cpu, [devices.cpu_s(part) for part in cpu]),
             fit(gpu, [devices.gpu_s(part) for part in gpu]),
@@ -246,25 +198,6 @@ class FinePar(PlacedPolicy[None]):
         )
 
 
-def any_rows(program: MatrixWorkload) -> Workload:
-    """Return a product of a sparse matrix as non-zeros that can be divided in any way."""
-    costs, count = program.costs, int(program.rows.nonzeros.sum())
-    per_nonzero = {"cpu": costs.cpu_ops, "gpu": costs.gpu_ops}
-    kinds = program.graph.kinds
-    nothing = np.zeros((len(kinds), 1))
-    division = Division(
-        units=max(1, count),
-        part=np.zeros(1, np.int32),
-        fixed_ops=nothing,
-        unit_ops=np.array([[per_nonzero[kind]] for kind in kinds]),
-        unit_read_bytes=np.zeros(0),
-        unit_written_bytes=np.zeros(0),
-        least_units=nothing,
-    )
-    graph = build_graph(nothing, kinds=kinds)
-    return Workload(program.name, graph, program.iterations, division=division)
-
-
 @cache
 def training_rows(kind: int) -> tuple[Int64Array, ...]:
     """Return the non-zeros of the rows of the training matrices of one type."""
@@ -275,85 +208,3 @@ def training_rows(kind: int) -> tuple[Int64Array, ...]:
         found.append(make(rng, scale, factor).nonzeros)
         found[-1].flags.writeable = False
     return tuple(found)
-
-
-def _sum(nonzeros: Int64Array) -> int:
-    return int(nonzeros.sum())
-
-
-def measured(view: PlanView, sides: Sides, costs: RowCosts) -> Devices:
-    """Return how fast the two sides are."""
-    cpu = group_of_worker(view, sides.cpu[0])
-    worker = sides.devices[0]
-    gpu = group_of_worker(view, worker)
-    path_s, byte_s = host_path(view.machine, int(view.worker_domain[worker]))
-    launch = view.machine.costs.kernel_launch_ps * 1e-12 + 2 * path_s
-    return Devices(costs, cpu.ops_per_s * len(sides.cpu), gpu.ops_per_s, launch, byte_s)
-
-
-def host_path(machine: Machine, domain: int) -> tuple[float, float]:
-    """Return latency and seconds per byte between a domain and its nearest main memory."""
-    hosts = host_nodes(machine)
-    node = next(n for n in machine.touch_order[domain].tolist() if n in hosts)
-    path = machine.paths[domain][node]
-    return path.latency_ps * 1e-12, 1.0 / min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
-
-
-def _divided(
-    view: PlanView, sides: Sides, program: MatrixWorkload, on_gpu: BoolArray
-) -> PlacedTasks:
-    """Return the program with some rows on the first device and the others on the processor."""
-    costs, nonzeros = program.costs, program.rows.nonzeros
-    ops, who, read, written, classes = [], [], [], [], []
-
-    def add(kind: str, task_class: int, worker: int, each: float, moved: tuple[int, int]) -> None:
-        ops.append([each if k == kind else math.inf for k in program.graph.kinds])
-        classes.append(task_class)
-        who.append(worker)
-        read.append(moved[0])
-        written.append(moved[1])
-
-    rest = nonzeros[~on_gpu]
-    for worker, part in zip(sides.cpu, _equal_parts(rest, len(sides.cpu)), strict=True):
-        sizes = _sum(part) * costs.nonzero_bytes, len(part) * costs.result_bytes
-        add(CPU, CPU_PART, worker, costs.on_cpu(part), sizes)
-    n_cpu = len(who)
-    if sides.devices:
-        worker, mine = sides.devices[0], nonzeros[on_gpu]
-        group = group_of_worker(view, worker)
-        launch = view.machine.costs.kernel_launch_ps * 1e-12 * group.ops_per_s * bool(len(mine))
-        add(group.kind, COPY_IN, worker, 0.0, (_sum(mine) * costs.nonzero_bytes, 0))
-        add(group.kind, KERNEL, worker, launch + costs.on_gpu(mine), (0, 0))
-        add(group.kind, COPY_OUT, worker, 0.0, (0, len(mine) * costs.result_bytes))
-    n = len(who)
-    first = list(range(n_cpu, n - 1))
-    tasks = np.arange(n)
-    bytes_read, bytes_written = np.array(read), np.array(written)
-    uses = np.column_stack([bytes_read > 0, bytes_written > 0]).ravel()
-    nothing = np.zeros(n, np.int64)
-    graph = build_graph(
-        np.array(ops).T,
-        kinds=program.graph.kinds,
-        task_class=classes,
-        class_names=CLASSES,
-        successors=adjacency(first, [task + 1 for task in first], n),
-        accessed=accesses(
-            np.repeat(tasks, 2)[uses],
-            np.tile([0, 1], n)[uses],
-            np.column_stack([bytes_read, nothing]).ravel()[uses],
-            np.column_stack([nothing, bytes_written]).ravel()[uses],
-            n,
-        ),
-        block_bytes=program.graph.block_bytes,
-    )
-    worker_of = np.array(who, np.int32)
-    return PlacedTasks(program.name, graph, parameters=program.parameters, worker=worker_of)
-
-
-def _equal_parts(nonzeros: Int64Array, count: int) -> list[Int64Array]:
-    """Return consecutive parts of rows with about equal numbers of non-zeros."""
-    if not count:
-        return []
-    before = np.concatenate([[0], np.cumsum(nonzeros)])
-    ends = np.searchsorted(before, before[-1] * np.arange(1, count) / count)
-    return np.split(nonzeros, np.minimum(ends, len(nonzeros)))

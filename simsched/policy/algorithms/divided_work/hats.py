@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.contract.base import param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import param, preset, register
 from simsched.policy.parts.division import (
     DivisionState,
     FloatArray,

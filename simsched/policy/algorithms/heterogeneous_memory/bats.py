@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
@@ -21,9 +20,12 @@ from simsched.policy.contract.base import (
     Uniform,
     Update,
     param,
+    placement_rule,
+    preset,
+    register,
     seconds_to_ps,
 )
-from simsched.policy.contract.registry import preset, register
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.bats_balancer import (
     PUBLISHED_SAMPLES,
     monitor,
@@ -31,7 +33,6 @@ from simsched.policy.parts.bats_balancer import (
     moves,
 )
 from simsched.policy.parts.localization import Localization
-from simsched.policy.parts.placement import placement_rule
 from simsched.policy.parts.subgraphs import UPPER, Subgraphs, group_tasks
 from simsched.workload.graph import TaskGraph
 

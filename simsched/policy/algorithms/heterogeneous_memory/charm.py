@@ -7,19 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import (
+from simsched.policy import (
     AcquireStep,
     Placement,
     Plan,
     PlanView,
     PoolGroup,
     param,
+    placement_rule,
+    preset,
+    register,
 )
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.chares import ChareProgram, active_workers, make_team, map_chares
 from simsched.policy.parts.charm_moves import COMPUTE, FETCH, MoveCost, MovingWorkload, with_moves
 from simsched.policy.parts.loop import flatten, least_of_loop
-from simsched.policy.parts.placement import host_nodes, placement_rule
+from simsched.policy.parts.placement import host_nodes
 from simsched.policy.parts.residency import Residency, plan_residency
 from simsched.workload.graph import TaskGraph, Workload
 

@@ -6,18 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.contract.base import (
+from simsched.policy import (
     AcquireStep,
     Placement,
     Plan,
     PlanView,
     PoolGroup,
     param,
+    placement_rule,
+    preset,
+    register,
 )
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.chares import ChareProgram, active_workers, make_team, map_chares
 from simsched.policy.parts.loop import flattened, least_of_loop
-from simsched.policy.parts.placement import placement_rule
 from simsched.workload.graph import TaskGraph, Workload
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
 
 
 @register("eager")
 @dataclass(frozen=True, kw_only=True)
-class CentralQueue(QueuedRuntime):
+class CentralQueue(QueuedRuntime[TaskQueue]):
     """One queue for all workers, each of which takes the first task that it can execute.
 
     Parameters
@@ -33,24 +32,29 @@ class CentralQueue(QueuedRuntime):
 
     sorted_queue: bool = param(False)
 
-    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState[TaskQueue]) -> None:
+        """Make an empty queue."""
         state.queues = TaskQueue()
 
-    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(
+        self, view: HookView, state: RuntimeState[TaskQueue], task: int, pusher: int
+    ) -> int:
+        """Put the task behind the others."""
         state.queues.push(task, state.priority[task] if self.sorted_queue else 0)
         return state.order[0]
 
-    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+    def announced_to(self, state: RuntimeState[TaskQueue], task: int, owner: int) -> list[int]:
+        """Return the first device that sleeps, otherwise all cores, if they can execute it."""
         return state.first_to_wake(task)
 
-    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
-        task: int | None = state.queues.pop(state.can_run(worker))
-        return task
+    def choose(self, view: HookView, state: RuntimeState[TaskQueue], worker: int) -> int | None:
+        """Take the first task that the worker can execute."""
+        return state.queues.pop(state.can_run(worker))
 
 
 @register("random")
 @dataclass(frozen=True, kw_only=True)
-class RandomWorker(QueuedRuntime):
+class RandomWorker(QueuedRuntime[dict[int, TaskQueue]]):
     """A queue for each worker; a ready task joins that of a worker drawn at random.
 
     Parameters
@@ -75,10 +79,14 @@ class RandomWorker(QueuedRuntime):
     device_weight: float = param(13.33, low=0.0)
     core_weight: float = param(0.5, low=0.0)
 
-    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState[dict[int, TaskQueue]]) -> None:
+        """Give each worker an empty queue."""
         state.queues = {worker: TaskQueue() for worker in state.order}
 
-    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(
+        self, view: HookView, state: RuntimeState[dict[int, TaskQueue]], task: int, pusher: int
+    ) -> int:
+        """Put the task into the queue of a random worker."""
         able = [w for w in state.order if state.can_run(w)(task)]
         weights = [self.device_weight if state.is_device[w] else self.core_weight for w in able]
         left, chosen = view.rng.random() * sum(weights), able[-1]
@@ -90,12 +98,17 @@ class RandomWorker(QueuedRuntime):
         state.queues[chosen].push(task)
         return chosen
 
-    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+    def announced_to(
+        self, state: RuntimeState[dict[int, TaskQueue]], task: int, owner: int
+    ) -> list[int]:
+        """Return the worker whose queue it is."""
         return [owner]
 
-    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
-        task: int | None = state.queues[worker].pop()
-        return task
+    def choose(
+        self, view: HookView, state: RuntimeState[dict[int, TaskQueue]], worker: int
+    ) -> int | None:
+        """Take the first task of the worker's queue."""
+        return state.queues[worker].pop()
 
 
 preset("prio", CentralQueue, "As eager, the most urgent task first.", sorted_queue=True)

@@ -8,95 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from simsched.files.units import PS_PER_S
-from simsched.machine.model import Machine
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import preset, register
-from simsched.policy.parts.placement import host_nodes
+from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
 from simsched.policy.parts.schedules import worker_costs
-from simsched.workload.graph import TaskGraph
+from simsched.policy.parts.transfer_model import TransferModel
 
 POPS = ("first", "ready")
-
-
-class TransferModel:
-    """Expected times of copies between memory nodes, and what copies a task needs."""
-
-    def __init__(self, machine: Machine, slowdown: float) -> None:
-        n = len(machine.nodes)
-        self._latency_ps = [[0] * n for _ in range(n)]
-        self._byte_ps = [[0.0] * n for _ in range(n)]
-        self._copies_data = machine.copies_data
-        self._is_device = [node.kind == "GPU" for node in machine.nodes]
-        self._main = host_nodes(machine)[0]
-        for target, node in enumerate(machine.nodes):
-            for source in range(n):
-                if source == target or node.domain is None:
-                    continue
-                path = machine.paths[node.domain][source]
-                self._latency_ps[source][target] = path.latency_ps
-                per_byte_s = slowdown / path.core_cap_bytes_per_s[0]
-                self._byte_ps[source][target] = per_byte_s * PS_PER_S
-
-    def missing_bytes(
-        self, view: HookView, graph: TaskGraph, task: int, node: int
-    ) -> tuple[int, int, int]:
-        """Return the bytes of a task's data that lack something on a node.
-
-        Those of what it reads that are not valid there, those of them that are not expected, and
-        those of all its data that have no place. Programs have allocated theirs in the host's
-        first memory, and where nothing is copied all data have their places.
-        """
-        holds, expects, has_place = view.live.holds, view.live.expects, view.live.has_place
-        size = graph.block_bytes
-        missing = [block for block in read_blocks(graph, task) if not holds(node, block)]
-        homeless: list[int] = []
-        if self._copies_data and node != self._main:
-            homeless = [b for b in blocks_of(graph, task) if not has_place(node, b)]
-        return (
-            sum(int(size[block]) for block in missing),
-            sum(int(size[block]) for block in missing if not expects(node, block)),
-            sum(int(size[block]) for block in homeless),
-        )
-
-    def penalty_ps(
-        self, view: HookView, graph: TaskGraph, task: int, node: int, released: set[int]
-    ) -> int:
-        """Return the expected time of bringing what a task reads to a node, one by one.
-
-        What is already expected there takes no time. What has been `released` only now is not
-        expected by the host yet.
-        """
-        if not self._copies_data:
-            return 0
-        holds, expects, total = view.live.holds, view.live.expects, 0
-        for block in read_blocks(graph, task):
-            is_unasked = block in released and not self._is_device[node]
-            if (holds if is_unasked else expects)(node, block):
-                continue
-            size = int(graph.block_bytes[block])
-            total += min(
-                (
-                    self._latency_ps[source][node] + round(size * self._byte_ps[source][node])
-                    for source in range(len(self._latency_ps))
-                    if holds(source, block)
-                ),
-                default=0,
-            )
-        return total
-
-
-def blocks_of(graph: TaskGraph, task: int) -> list[int]:
-    """Return the blocks that the body of a task accesses, each once."""
-    span = slice(int(graph.access_ptr[task]), int(graph.join_access[task]))
-    return list(dict.fromkeys(graph.access_block[span].tolist()))
-
-
-def read_blocks(graph: TaskGraph, task: int) -> list[int]:
-    """Return the blocks that the body of a task reads, each once."""
-    span = slice(int(graph.access_ptr[task]), int(graph.join_access[task]))
-    blocks = graph.access_block[span][graph.read_bytes[span] > 0]
-    return list(dict.fromkeys(blocks.tolist()))
 
 
 @dataclass
@@ -128,7 +45,7 @@ class Model:
 
 @register("dmda")
 @dataclass(frozen=True, kw_only=True)
-class DequeModel(QueuedRuntime):
+class DequeModel(QueuedRuntime[Model]):
     """A queue for each worker; a ready task joins the one with the best expected end.
 
     Parameters
@@ -194,7 +111,7 @@ class DequeModel(QueuedRuntime):
         """Return whether queues are sorted by them."""
         return self.sorted_queues
 
-    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState[Model]) -> None:
         """Give each worker an empty queue."""
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
         row, cost_s = worker_costs(view, state.graph)
@@ -209,16 +126,18 @@ class DequeModel(QueuedRuntime):
             chosen={},
         )
 
-    def decide(self, view: HookView, state: RuntimeState, pushed: list[tuple[int, int]]) -> None:
+    def decide(
+        self, view: HookView, state: RuntimeState[Model], pushed: list[tuple[int, int]]
+    ) -> None:
         """Choose workers for tasks that are pushed at the same time."""
-        model: Model = state.queues
+        model = state.queues
         for task, pusher in pushed:
             released = state.releasing[pusher] if pusher >= 0 else set()
             model.chosen[task] = self.best_worker(view, state, task, view.live.now_ps(), released)
 
-    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState[Model], task: int, pusher: int) -> int:
         """Queue a task where it is expected to end best."""
-        model: Model = state.queues
+        model = state.queues
         now = view.live.now_ps()
         worker, penalty = model.chosen.pop(task)
         queue, length = model.workers[worker], model.cost_ps[worker][task]
@@ -229,15 +148,15 @@ class DequeModel(QueuedRuntime):
         queue.tasks.push(task, state.priority[task] if self.sorted_queues else 0)
         return worker
 
-    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+    def announced_to(self, state: RuntimeState[Model], task: int, owner: int) -> list[int]:
         """Return the worker that has been chosen."""
         return [owner]
 
     def best_worker(
-        self, view: HookView, state: RuntimeState, task: int, now: int, released: set[int]
+        self, view: HookView, state: RuntimeState[Model], task: int, now: int, released: set[int]
     ) -> tuple[int, int]:
         """Return the worker with the smallest fitness, and the time of copies."""
-        model: Model = state.queues
+        model = state.queues
         penalty: dict[int, int] = {}
         ends: list[tuple[int, int, int]] = []
         for worker in state.order:
@@ -257,9 +176,9 @@ class DequeModel(QueuedRuntime):
         worker, _, cost = min(ends, key=lambda e: self.alpha * (e[1] - earliest) + self.beta * e[2])
         return worker, cost
 
-    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState[Model], worker: int) -> int | None:
         """Take a task out of the worker's queue."""
-        model: Model = state.queues
+        model = state.queues
         queue, now = model.workers[worker], view.live.now_ps()
         queue.start_ps = max(queue.start_ps, now)
         if self.pop == "ready" and len(queue.tasks) > 1:
@@ -276,17 +195,19 @@ class DequeModel(QueuedRuntime):
             queue.start_ps = now + queue.pipeline_ps
         return task
 
-    def note_start(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
+    def note_start(
+        self, view: HookView, state: RuntimeState[Model], task: int, worker: int
+    ) -> None:
         """Count the task's computation instead of its transfers."""
-        model: Model = state.queues
+        model = state.queues
         queue, length = model.workers[worker], model.length_ps[task]
         queue.length_ps -= length
         queue.pipeline_ps += length - model.transfer_ps.pop(task)
         queue.start_ps = view.live.now_ps() + queue.pipeline_ps
 
-    def note_end(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
+    def note_end(self, view: HookView, state: RuntimeState[Model], task: int, worker: int) -> None:
         """Count the task no longer."""
-        model: Model = state.queues
+        model = state.queues
         queue = model.workers[worker]
         queue.pipeline_ps -= model.length_ps.pop(task)
         queue.start_ps = max(view.live.now_ps() + queue.pipeline_ps, queue.start_ps)

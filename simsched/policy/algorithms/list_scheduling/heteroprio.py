@@ -2,35 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, PlanView, param, register
+from simsched.policy.parts.runtime_like import HOST, MEMORY, TYPES, Like, Mean, likes, take_newest
 from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState
 
-HOST, DEVICE = 0, 1
-TYPES = (HOST, DEVICE)
 UNKNOWN_S = 1e-3  #: time and released time of what has not been executed yet
 IMPOSSIBLE = 1e9  #: normalised time where a type of processor cannot execute a class
-MEMORY = 256  #: most samples that a running mean remembers
-
-Like = tuple[int, tuple[int, ...]]  #: what tasks of a bucket share: class, types that can run them
-
-
-@dataclass
-class Mean:
-    """A running mean whose samples count for less as more come, but never less than a bound."""
-
-    value: float = 0.0
-    n: int = 0
-
-    def add(self, sample: float) -> None:
-        """Take in a sample."""
-        self.n = min(self.n + 1, MEMORY)
-        self.value += (sample - self.value) / self.n
 
 
 @dataclass
@@ -41,18 +20,21 @@ class Bucket:
     types: tuple[int, ...] = ()  # types of processors that can execute them
     #: for each type the measured times, and how much normalised work for it ends of tasks release
     time_s: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
-    #: for each type the measured times, and how much normalised work for it ends of tasks release
     released: list[Mean] = field(default_factory=lambda: [Mean(), Mean()])
     #: shares of the executions on each type, 0 before the first
     executed: list[float] = field(default_factory=lambda: [0.0, 0.0])
     n_executed: int = 0  # executions and tasks so far, at most MEMORY
-    n_pushed: int = 0  # executions and tasks so far, at most MEMORY
+    n_pushed: int = 0
     fastest: int = HOST  # type with the smallest time
     slow_factor: float = 1.0  # how many times longer the other type takes
 
     def expected_s(self, kind: int) -> float:
         """Return the measured time on a type of processor, or what stands for it."""
         return self.time_s[kind].value if self.time_s[kind].n else UNKNOWN_S
+
+    def work_released(self, kind: int) -> float:
+        """Return the work that tasks release, or what stands for it (microseconds there)."""
+        return self.released[kind].value if self.released[kind].n else UNKNOWN_S * 1e6
 
 
 @dataclass
@@ -89,44 +71,16 @@ class Buckets:
         if other in bucket.types:
             gain = self.normalised(other, bucket) - own
             need = 1.0 - bucket.executed[other]
-            urgency = _released(bucket, kind) + need * _released(bucket, other)
+            urgency = bucket.work_released(kind) + need * bucket.work_released(other)
         else:
-            gain, urgency = IMPOSSIBLE - own, _released(bucket, kind)
+            gain, urgency = IMPOSSIBLE - own, bucket.work_released(kind)
         bonus = 1e8 if bucket.time_s[kind].n < min_samples else 0.0
         return (1.0 + urgency) * gain + bonus
 
 
-def _likes(state: RuntimeState) -> list[Like]:
-    """Return the class of every task, and the types of processors that can execute it."""
-    able = np.zeros((len(TYPES), state.graph.n_tasks), bool)
-    rows = {(int(state.is_device[w]), id(state.able[w])): state.able[w] for w in state.order}
-    for (kind, _), can_run in rows.items():
-        able[kind] |= can_run
-    types: list[tuple[int, ...]] = [(), (HOST,), (DEVICE,), TYPES]
-    return [
-        (name, types[of])
-        for name, of in zip(
-            state.graph.task_class.tolist(), (able[HOST] + 2 * able[DEVICE]).tolist(), strict=True
-        )
-    ]
-
-
-def _take_newest(tasks: list[int], accepts: Callable[[int], bool]) -> int | None:
-    """Remove and return the last task that is accepted; None when there is none."""
-    for place in reversed(range(len(tasks))):
-        if accepts(tasks[place]):
-            return tasks.pop(place)
-    return None
-
-
-def _released(bucket: Bucket, kind: int) -> float:
-    """Return the work that tasks release, or what stands for it (microseconds in the original)."""
-    return bucket.released[kind].value if bucket.released[kind].n else UNKNOWN_S * 1e6
-
-
 @register("heteroprio")
 @dataclass(frozen=True, kw_only=True)
-class Heteroprio(QueuedRuntime):
+class Heteroprio(QueuedRuntime[Buckets]):
     """Buckets of like tasks; each type of processor visits those first for which it is best.
 
     Parameters
@@ -140,27 +94,18 @@ class Heteroprio(QueuedRuntime):
 
     Notes
     -----
-    Hosts' cores are one type of processor, devices the other. Tasks of a bucket share their class
-    and the types that can execute them, as codelet and ``where`` are compared in the original. A
-    worker takes only tasks that have a cost on it, which need not be so for all devices. A worker
-    that asks for a task first fills its own queue up to `max_taken` tasks (to one if there are
+    Tasks of a bucket share their class and the types of processors, cores or devices, that can
+    execute them. A worker first fills its own queue up to `max_taken` tasks (to one if there are
     fewer tasks than workers) from the buckets in the order of its type, newest tasks first, then
-    executes the task that it took last; the data of the others are fetched. With nothing there it
-    takes the task that the next worker of its type took last. A type that is slower than devices by
-    a factor f takes from a bucket only while this holds at least f tasks per device; f follows from
-    what has been measured by the last push, orders from what had been at the last ordering.
+    executes the task that it took last. With nothing there it takes the task that the next worker
+    of its type took last. A type that is slower by a factor f takes from a bucket only while this
+    holds at least f tasks per processor of the other.
 
-    Orders and factors are learned in the run. With t the mean measured time, normalised by the mean
+    Orders and factors are learned in the run: with t the mean measured time, normalised by the mean
     task on its best type, p the share of executions on a type, and U what the ends of a task
     release on a type, the sum over successors of p t / (number of predecessors), the score of a
-    bucket on a type is
-
-        (1 + U(own) + (1 - p(other)) U(other)) (t(other) - t(own)),
-
-    and a bucket with fewer than `min_samples` executions there comes first. This is the default of
-    automatic heteroprio (``URT_DOT_DIFF_4``) for a first run: what it learns of the idleness of
-    workers and saves on disk for later runs is left out. Nothing is known of durations before tasks
-    have been executed.
+    bucket on a type is ``(1 + U(own) + (1 - p(other)) U(other)) (t(other) - t(own))``
+    (``URT_DOT_DIFF_4``). Readings: docs/sources/starpu.md.
 
     References
     ----------
@@ -174,19 +119,19 @@ class Heteroprio(QueuedRuntime):
     min_samples: int = param(16, low=0)
     max_taken: int = param(2, low=1)
 
-    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState[Buckets]) -> None:
         """Start without any knowledge."""
         n_devices = sum(state.is_device[w] for w in state.order)
         state.queues = Buckets(
             taken={worker: [] for worker in state.order},
             n_workers=[len(state.order) - n_devices, n_devices],
             in_degree=state.graph.in_degree.tolist(),
-            like=_likes(state),
+            like=likes(state),
         )
 
-    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: RuntimeState[Buckets], task: int, pusher: int) -> int:
         """Put the task into its bucket and learn from it."""
-        buckets: Buckets = state.queues
+        buckets = state.queues
         bucket = self._bucket(buckets, task)
         if buckets.n_pushed % self.ordering_interval == 0:
             for kind in TYPES:
@@ -202,7 +147,7 @@ class Heteroprio(QueuedRuntime):
         bucket.tasks.append(task)
         return state.order[0]
 
-    def announced_to(self, state: RuntimeState, task: int, owner: int) -> list[int]:
+    def announced_to(self, state: RuntimeState[Buckets], task: int, owner: int) -> list[int]:
         """Return the first device that sleeps, otherwise all cores, if they can execute it."""
         return state.first_to_wake(task)
 
@@ -215,9 +160,9 @@ class Heteroprio(QueuedRuntime):
                 buckets.order[kind].append(like)
         return buckets.of_like[like]
 
-    def _learn_push(self, state: RuntimeState, task: int, bucket: Bucket) -> None:
+    def _learn_push(self, state: RuntimeState[Buckets], task: int, bucket: Bucket) -> None:
         """Take a ready task into the shares of buckets and into what tasks of its own release."""
-        buckets: Buckets = state.queues
+        buckets = state.queues
         bucket.n_pushed = min(bucket.n_pushed + 1, MEMORY)
         total = sum(b.n_pushed for b in buckets.of_like.values())
         like = buckets.like[task]
@@ -235,9 +180,9 @@ class Heteroprio(QueuedRuntime):
         for kind in TYPES:
             bucket.released[kind].add(released[kind])
 
-    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
+    def choose(self, view: HookView, state: RuntimeState[Buckets], worker: int) -> int | None:
         """Fill the worker's queue from the buckets; take from it, or from another worker's."""
-        buckets: Buckets = state.queues
+        buckets = state.queues
         kind, own = int(state.is_device[worker]), buckets.taken[worker]
         order, able = buckets.order[kind], state.can_run(worker)
         left = sum(len(buckets.of_like[c].tasks) for c in order)
@@ -247,7 +192,7 @@ class Heteroprio(QueuedRuntime):
         before = len(own)
         for bucket in (buckets.of_like[c] for c in order):
             while number > 0 and self._may_take(buckets, kind, bucket):
-                newest = _take_newest(bucket.tasks, able)
+                newest = take_newest(bucket.tasks, able)
                 if newest is None:
                     break
                 own.append(newest)
@@ -260,7 +205,7 @@ class Heteroprio(QueuedRuntime):
         place = state.order.index(worker)
         for other in state.order[place + 1 :] + state.order[:place]:
             if state.is_device[other] == state.is_device[worker]:
-                found = _take_newest(buckets.taken[other], able)
+                found = take_newest(buckets.taken[other], able)
                 if found is not None:
                     return found
         return None
@@ -273,13 +218,17 @@ class Heteroprio(QueuedRuntime):
             return True
         return len(bucket.tasks) / buckets.n_workers[bucket.fastest] >= bucket.slow_factor
 
-    def note_start(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
+    def note_start(
+        self, view: HookView, state: RuntimeState[Buckets], task: int, worker: int
+    ) -> None:
         """Note when the task begins."""
         state.queues.begun_ps[worker] = view.live.now_ps()
 
-    def note_end(self, view: HookView, state: RuntimeState, task: int, worker: int) -> None:
+    def note_end(
+        self, view: HookView, state: RuntimeState[Buckets], task: int, worker: int
+    ) -> None:
         """Learn how long the task has taken, and where."""
-        buckets: Buckets = state.queues
+        buckets = state.queues
         bucket, kind = self._bucket(buckets, task), int(state.is_device[worker])
         bucket.n_executed = min(bucket.n_executed + 1, MEMORY)
         bucket.executed[kind] += 1.0 / max(1, bucket.n_executed - 1)

@@ -7,22 +7,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from simsched.files.errors import ModelError
-from simsched.policy.contract.base import (
+from simsched.policy import (
     PARENT_FIRST,
     AcquireStep,
+    PlacedPolicy,
     Plan,
     PlanView,
     PoolGroup,
     param,
+    preset,
+    register,
 )
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.native import (
     optimistic_costs,
     schedule_list,
     schedule_pairs,
     upward_ranks,
 )
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.schedules import Estimates, FloatArray, Int32Array, estimate
 from simsched.policy.parts.static_order import ScheduledWorkload, scheduled
 from simsched.workload.graph import TaskGraph, Workload

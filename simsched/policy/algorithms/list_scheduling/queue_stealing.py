@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
 
 VICTIMS = ("round_robin", "nearest")
@@ -25,7 +24,7 @@ class StealingQueues:
 
 @register("ws")
 @dataclass(frozen=True, kw_only=True)
-class QueueStealing(QueuedRuntime):
+class QueueStealing(QueuedRuntime[StealingQueues]):
     """A queue for each worker, filled by its own tasks; workers without tasks steal.
 
     Parameters
@@ -49,7 +48,8 @@ class QueueStealing(QueuedRuntime):
 
     victim: str = param("round_robin", choices=VICTIMS)
 
-    def open_queues(self, view: PlanView, state: RuntimeState) -> None:
+    def open_queues(self, view: PlanView, state: RuntimeState[StealingQueues]) -> None:
+        """Give each worker an empty queue and an order of victims."""
         nearest = self.victim == "nearest"
         state.queues = StealingQueues(
             tasks={worker: TaskQueue() for worker in state.order},
@@ -58,8 +58,11 @@ class QueueStealing(QueuedRuntime):
             next_victim=dict.fromkeys(state.order, 0),
         )
 
-    def enqueue(self, view: HookView, state: RuntimeState, task: int, pusher: int) -> int:
-        queues: StealingQueues = state.queues
+    def enqueue(
+        self, view: HookView, state: RuntimeState[StealingQueues], task: int, pusher: int
+    ) -> int:
+        """Put the task into the queue of the worker that has made it ready."""
+        queues = state.queues
         if pusher < 0 or not state.can_run(pusher)(task):
             place = queues.last_pushed
             while True:
@@ -71,8 +74,11 @@ class QueueStealing(QueuedRuntime):
         queues.tasks[pusher].push(task, state.priority[task])
         return pusher
 
-    def choose(self, view: HookView, state: RuntimeState, worker: int) -> int | None:
-        queues: StealingQueues = state.queues
+    def choose(
+        self, view: HookView, state: RuntimeState[StealingQueues], worker: int
+    ) -> int | None:
+        """Take a task of the worker's own queue or steal one."""
+        queues = state.queues
         queues.is_busy[worker] = False
         task = queues.tasks[worker].pop(state.can_run(worker))
         if task is None:
@@ -97,7 +103,8 @@ class QueueStealing(QueuedRuntime):
         return None
 
 
-def _nearest(view: PlanView, state: RuntimeState, worker: int) -> list[int]:
+def _nearest(view: PlanView, state: RuntimeState[StealingQueues], worker: int) -> list[int]:
+    """Return all workers, the nearest ones first."""
     thread = view.worker_thread
 
     def distance(other: int) -> tuple[int, int]:

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.contract.base import HookView, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import HookView, param, preset, register
 from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import PROGRESS_GAP, lags_behind
 from simsched.policy.parts.mapreduce_speculation import H, SpeculativePolicy

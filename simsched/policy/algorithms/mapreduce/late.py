@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, PlanView, param, register
 from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import percentile
 from simsched.policy.parts.mapreduce_speculation import History, SpeculativePolicy

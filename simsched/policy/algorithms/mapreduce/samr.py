@@ -9,13 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy.contract.base import (
-    HookView,
-    PlanView,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import register
+from simsched.policy import HookView, PlanView, param, register, seconds_to_ps
 from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import (
     longest_first,
@@ -52,13 +46,14 @@ class Samr(SpeculativePolicy[History]):
     Notes
     -----
     Every node keeps its weights by application and updates them when it has ended a task (equation
-    7.8); later iterations of a run find what earlier ones have learnt. Nodes without weights begin
-    with those of Hadoop. Stragglers are tasks that are both slow (equation 7.11, against the
-    average rate of their kind in their job, see `average_over`) and among the ``straggler_cap *
-    running tasks`` (rounded up) slow tasks with the longest remaining time (Algorithm 11). A free
-    map slot of a node that is not map slow gets the straggling map task with the longest remaining
-    time, likewise reduce slots (Algorithm 12). Backups are at most as many as stragglers, one for
-    each task. Readings: docs/sources/mapreduce.md.
+    7.8); ``samr[history=sort.yaml]`` begins with those that an earlier run from Python has left by
+    :func:`simsched.policy.parts.mapreduce_history.write_history`.
+
+    Stragglers are tasks that are both slow (equation 7.11) and among the ``straggler_cap * running
+    tasks`` (rounded up) slow tasks with the longest remaining time (Algorithm 11). A free map slot
+    of a node that is not map slow in a job gets the straggling map task with the longest remaining
+    time, likewise reduce slots (Algorithm 12). ``average_over=all`` also finds the last straggler
+    of a job. Readings: docs/sources/mapreduce.md.
 
     References
     ----------

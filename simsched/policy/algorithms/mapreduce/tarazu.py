@@ -8,16 +8,14 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
+from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.algorithms.mapreduce.hadoop import HadoopDefault
-from simsched.policy.contract.base import HookView, PlanView, param
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.mapreduce import Attempt, Tracker
 from simsched.policy.parts.mapreduce_formulas import map_ratio, reduce_bins, shuffle_lag
-from simsched.policy.parts.mapreduce_sizes import scaled, smallest_reduces
+from simsched.policy.parts.mapreduce_sizes import node_speeds, scaled, smallest_reduces
 from simsched.policy.parts.mapreduce_speculation import History
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 
 
@@ -27,10 +25,9 @@ class Balance(History):
 
     #: map tasks computed but not delivered, and computed, at the end of the last period
     lag: int = 0
-    #: map tasks computed but not delivered, and computed, at the end of the last period
     computed: int = 0
     grown: int = 0  # periods in a row in which the lag has grown, and has not
-    steady: int = 0  # periods in a row in which the lag has grown, and has not
+    steady: int = 0
     stealing: bool = True  # whether nodes may take map tasks whose data others have
     map_s: dict[int, list[float]] = field(default_factory=dict)  # times of ended map tasks by node
     #: local map tasks that each node has started since its last remote one
@@ -66,26 +63,11 @@ class Tarazu(HadoopDefault[Balance]):
 
     Notes
     -----
-    CALB: a map task counts as computed when it has ended and as delivered when the reduce tasks of
-    its job that have begun have copied its output, their mean being taken; nothing is delivered
-    before the first one begins. The lag is the difference, of all jobs together. While it grows,
-    nodes run local map tasks only, backups included. They take others again when it has not grown
-    for as long, and at once when everything is delivered, which is a shuffle below any threshold,
-    or when no map task runs and the lag cannot change. The source has no periods or thresholds.
-
-    CAS: the source gives no quota. With the ratio r of the mean times of map tasks (equation 7.7)
-    of the slowest node and the asking one, a node that is faster takes a remote task after every
-    ``(r + 1) / (r - 1)`` local ones (rounded up): two nodes that begin with equally many local
-    tasks then end their totals, in the ratio r, at the same time. Remote tasks come from the node
-    whose map tasks take longest among those with data of waiting tasks.
-
-    PLB: reduce task i belongs to the node of the i-th reduce slot, nodes taking turns; of all bins,
-    it gets a part in proportion to the node's speed, which is known before the run
-    (reduceSkewFactor): how soon its cores and its share of the disk would be through with the mean
-    reduce task of the job, as far as `information` lets durations be known. Other reduce tasks of
-    the job get the rest. The number of reduce tasks stays. A task that has been executed without
-    success goes to any node, and so do those of a node whose reduce slots have all failed, once the
-    node that asks has none of its own. Backups are those of Hadoop.
+    The lag of the shuffle is the number of map tasks computed but not delivered: while it grows,
+    nodes run local map tasks only, backups included. With `cas` a node that is faster than the
+    slowest one by the ratio r (equation 7.7) takes a remote task after every ``(r + 1) / (r - 1)``
+    local ones. With `plb` reduce tasks belong to nodes in turn, with bins in proportion to their
+    speeds (reduceSkewFactor). Backups are those of Hadoop. Readings: docs/sources/mapreduce.md.
 
     References
     ----------
@@ -241,41 +223,6 @@ def outputs(state: Tracker) -> tuple[list[int], list[int]]:
         mean = math.fsum(parts) / len(parts) if parts else float(reduces == 0)
         delivered.append(min(most, round(mean * maps)))
     return computed, delivered
-
-
-def node_speeds(view: PlanView, graph: TaskGraph, reduces: NDArray[np.int64]) -> list[float]:
-    """Return how fast each node is at the mean reduce task of a job, relative to the slowest node.
-
-    Notes
-    -----
-    A node works on as many tasks as it has slots: they compute as fast as its cores with all slots
-    busy, and move what they write, and read of that, at the node's share of its disk's bandwidth,
-    one after the other. What they copy comes from the disks of others.
-    """
-    machine, domains = view.machine, np.unique(view.worker_domain).tolist()
-    storage = [machine.own_node(d) for d in domains]
-    ops = math.fsum(view.estimated_ops(graph)[0, reduces]) / len(reduces)
-    moved = sum(_own_bytes(graph, task) for task in reduces.tolist())
-    times = []
-    for domain, disk in zip(domains, storage, strict=True):
-        slots = view.worker_thread[view.worker_domain == domain]
-        cores, busy = np.unique(machine.thread_core[slots], return_counts=True)
-        groups = [machine.core_groups[group] for group in machine.core_group[cores].tolist()]
-        ops_per_s = math.fsum(
-            group.ops_per_s * group.smt_throughput[n - 1]
-            for group, n in zip(groups, busy.tolist(), strict=True)
-        )
-        bytes_per_s = machine.nodes[disk].bandwidth_bytes_per_s / storage.count(disk)
-        times.append(ops / ops_per_s + moved / len(reduces) / bytes_per_s)
-    return [max(times) / time if time > 0.0 else 1.0 for time in times]
-
-
-def _own_bytes(graph: TaskGraph, task: int) -> int:
-    """Return what a task moves of blocks that it writes itself, which are where it is executed."""
-    own = slice(graph.access_ptr[task], graph.access_ptr[task + 1])
-    block, written = graph.access_block[own], graph.written_bytes[own]
-    mine = np.isin(block, block[written > 0])
-    return int((graph.read_bytes[own] + written)[mine].sum())
 
 
 def has_left(view: HookView, state: Tracker, node: int) -> bool:

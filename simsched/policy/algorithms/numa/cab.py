@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
     Counters,
+    PlacedPolicy,
     Plan,
     PlanView,
     PoolGroup,
     Uniform,
     Update,
     param,
+    preset,
+    register,
 )
-from simsched.policy.contract.registry import preset, register
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.cab_boundary import boundary_level, root_degree, same_places
 from simsched.policy.parts.footprint import (
     INNER,
@@ -32,7 +34,6 @@ from simsched.policy.parts.footprint import (
     input_bytes,
     shared_cache_bytes,
 )
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.spawn_cost import slower_spawns
 from simsched.workload.graph import TaskGraph, Workload
 

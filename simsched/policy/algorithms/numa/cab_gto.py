@@ -9,17 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
+from simsched.policy import Counters, Plan, PlanView, Update, param, preset, register, seconds_to_ps
 from simsched.policy.algorithms.numa.cab import BiTierStealing, CabState
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
-    Counters,
-    Plan,
-    PlanView,
-    Update,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.footprint import (
     UPPER,
     Tiers,

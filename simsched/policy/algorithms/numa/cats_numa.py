@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from simsched.policy import Plan, PlanView, param, preset, register
 from simsched.policy.algorithms.numa.cab import CabState
 from simsched.policy.algorithms.numa.cab_gto import CabGtoProfile
 from simsched.policy.algorithms.numa.laws import profiling_plan
-from simsched.policy.contract.base import Plan, PlanView, param
-from simsched.policy.contract.registry import preset, register
 from simsched.policy.parts.allocation import allocate
 from simsched.policy.parts.footprint import estimated_footprint
 from simsched.workload.graph import TaskGraph

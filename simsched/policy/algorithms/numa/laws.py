@@ -7,21 +7,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     TAKES,
     AcquireStep,
     Counters,
+    PlacedPolicy,
     Plan,
     PlanView,
     PoolGroup,
     Update,
     param,
+    preset,
+    register,
     seconds_to_ps,
 )
-from simsched.policy.contract.registry import preset, register
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.allocation import allocate
 from simsched.policy.parts.footprint import (
     estimated_footprint,
@@ -31,7 +33,6 @@ from simsched.policy.parts.footprint import (
     task_bytes,
 )
 from simsched.policy.parts.packing import Tuner, initial_roots, inside
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.spawn_cost import slower_spawns
 from simsched.policy.parts.subgraphs import subtree_sums
 from simsched.workload.graph import TaskGraph, Workload

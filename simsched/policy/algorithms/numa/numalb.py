@@ -6,25 +6,26 @@ import heapq
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from simsched.files.errors import PolicyError
-from simsched.policy.contract.base import (
+from simsched.policy import (
     AcquireStep,
     Counters,
     HookView,
+    PlacedPolicy,
     Plan,
     PlanView,
     Pool,
     Update,
     param,
+    register,
     seconds_to_ps,
 )
-from simsched.policy.contract.registry import register
 from simsched.policy.parts.communication import block_writer, messages, numa_factors
 from simsched.policy.parts.loop import flattened, least_of_loop
-from simsched.policy.parts.placement import PlacedPolicy, host_nodes
+from simsched.policy.parts.placement import host_nodes
 from simsched.workload.graph import TaskGraph, Workload
 
 FloatArray = NDArray[np.float64]
@@ -39,7 +40,6 @@ class NumalbState:
     worker_of: Int32Array  # shape (n_tasks,): present worker of each task
     #: shape (n_tasks,): when each task last became ready, and how long it then took
     ready_ps: Int64Array
-    #: shape (n_tasks,): when each task last became ready, and how long it then took
     duration_ps: Int64Array
     last_end_ps: Int64Array  # shape (n_workers,): when each worker last ended a task
 
@@ -162,7 +162,7 @@ def balance(
     duration_s: FloatArray,
     worker_of: Int32Array,
     worker_domain: Int32Array,
-    exchanged: csr_array,
+    exchanged: scipy.sparse.csr_array,
     factor: FloatArray,
     s_per_message: float,
 ) -> Int32Array:

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import PolicyError
+from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import AcquireStep, Plan, PlanView, param
-from simsched.policy.contract.registry import register
 from simsched.policy.parts.loop import flattened, least_of_loop
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.sharing import (
     between_groups,
     fitting_groups,

@@ -6,10 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.contract.base import PARENT_FIRST, AcquireStep, Plan, PlanView, param
+from simsched.policy import (
+    PARENT_FIRST,
+    AcquireStep,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    param,
+    preset,
+    register,
+)
 from simsched.policy.contract.blocks import THREAD_GROUPS, system_pages
-from simsched.policy.contract.registry import preset, register
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.builder import ranks
 from simsched.workload.graph import TaskGraph
 

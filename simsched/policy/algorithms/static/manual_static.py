@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simsched.policy.contract.base import AcquireStep, Plan, PlanView, param
-from simsched.policy.contract.registry import register
+from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.parts.loop import dependence_levels, flattened, least_of_loop, static_chunks
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.static_order import tied
 from simsched.workload.graph import Int32Array, TaskGraph, Workload
 

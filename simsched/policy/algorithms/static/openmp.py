@@ -7,10 +7,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import AcquireStep, Plan, PlanView, PoolGroup, param
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import (
+    AcquireStep,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    PoolGroup,
+    param,
+    preset,
+    register,
+)
 from simsched.policy.parts.loop import flattened, least_of_loop, static_chunks
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.static_order import tied
 from simsched.workload.graph import TaskGraph, Workload
 

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from simsched.files.errors import PolicyError
-from simsched.policy.contract.base import PARENT_FIRST, AcquireStep, Plan, PlanView, param
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy import PARENT_FIRST, AcquireStep, PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.parts.static_order import tied
 from simsched.workload.graph import Int32Array, TaskGraph, Workload
 

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
+    PlacedPolicy,
     Plan,
     PlanView,
     PoolGroup,
+    register,
 )
-from simsched.policy.contract.registry import register
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.footprint import (
     INNER,
     ROOT,
@@ -25,7 +26,6 @@ from simsched.policy.parts.footprint import (
     exact_footprint,
     shared_cache_bytes,
 )
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 PRIVATE, ABOVE, SHARED, INSIDE = 0, 1, 2, 3  #: pool groups

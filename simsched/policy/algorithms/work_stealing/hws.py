@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     AcquireStep,
+    PlacedPolicy,
     Plan,
     PlanView,
     PoolGroup,
     param,
+    register,
 )
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.subgraphs import levels
 from simsched.workload.graph import Int64Array, TaskGraph
 

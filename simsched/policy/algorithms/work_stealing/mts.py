@@ -7,19 +7,20 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import (
+from simsched.policy import (
     PARENT_FIRST,
     AcquireStep,
-    EngineState,
     HookView,
+    PlacedPolicy,
     Plan,
     PlanView,
     PoolGroup,
     Transfer,
     param,
+    preset,
+    register,
 )
-from simsched.policy.contract.registry import preset, register
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.contract.base import EngineState
 from simsched.workload.graph import TaskGraph
 
 SHEPHERD = 1  #: pool group of the sockets' queues

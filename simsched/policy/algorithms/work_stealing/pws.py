@@ -6,10 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, Weighted, param, register
 from simsched.policy.algorithms.work_stealing.random_stealing import SPAWN_ORDERS
-from simsched.policy.contract.base import AcquireStep, Plan, PlanView, Weighted, param
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 

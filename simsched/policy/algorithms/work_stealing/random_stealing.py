@@ -7,20 +7,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import (
+from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     TAKES,
     AcquireStep,
+    PlacedPolicy,
     Plan,
     PlanView,
     PoolGroup,
-    S,
     param,
+    preset,
+    register,
 )
-from simsched.policy.contract.registry import preset, register
+from simsched.policy.contract.base import S
 from simsched.policy.parts.core_groups import Int32Array, core_groups
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 SPAWN_ORDERS = {"child_first": CHILD_FIRST, "parent_first": PARENT_FIRST}
@@ -111,13 +112,7 @@ class RandomStealing(PlacedPolicy[S]):
         return main_on_fastest(plan, view, graph, self.seats(view, state))
 
     def seats(self, view: PlanView, state: S) -> Int32Array:
-        """Return the group of each worker's core by now, 0 being the fastest.
-
-        Returns
-        -------
-        ndarray of int32, shape (n_workers,)
-            Groups.
-        """
+        """Return the group of each worker's core by now, 0 being the fastest."""
         return core_groups(view).of_worker
 
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.contract.base import (
+from simsched.policy import (
     PARENT_FIRST,
     AcquireStep,
     Counters,
+    PlacedPolicy,
     Plan,
     PlanView,
     Update,
+    register,
 )
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.workload.graph import TaskGraph
 
 

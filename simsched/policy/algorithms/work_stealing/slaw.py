@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from simsched.policy import (
+    CHILD_FIRST,
+    PARENT_FIRST,
+    HookView,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    param,
+    register,
+)
 from simsched.policy.algorithms.work_stealing.random_stealing import SPAWN_ORDERS, stealing_plan
-from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, HookView, Plan, PlanView, param
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 NOBODY = -1
@@ -22,8 +29,6 @@ class SlawState:
     #: tasks that each worker has created, and that others have stolen from it, in its present
     #: interval
     created: list[int]
-    #: tasks that each worker has created, and that others have stolen from it, in its present
-    #: interval
     stolen: list[int]
     #: frames on the stack that each task is on top of, itself included
     depth: list[int] = field(default_factory=list)

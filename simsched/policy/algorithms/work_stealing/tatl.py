@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from simsched.policy.contract.base import (
+from simsched.policy import (
     PARENT_FIRST,
     AcquireStep,
     HookView,
+    PlacedPolicy,
     Plan,
     PlanView,
     Pool,
     Transfer,
     param,
+    register,
 )
-from simsched.policy.contract.registry import register
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 
@@ -27,7 +27,7 @@ class TatlState:
 
     is_victim: list[bool]  # the bit of each worker's queue
     pushed: list[int]  # entries that each queue has taken in and given away so far
-    popped: list[int]  # entries that each queue has taken in and given away so far
+    popped: list[int]
     busy_until_ps: list[int] = field(default_factory=list)  # when each worker's steal is over
 
 

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy.contract.base import (
-    TAKES,
-    Plan,
-    PlanView,
-    param,
-)
-from simsched.policy.contract.registry import preset, register
+from simsched.policy import TAKES, PlacedPolicy, Plan, PlanView, param, preset, register
 from simsched.policy.parts.central_queue import central_queue
-from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.graph import TaskGraph
 
 

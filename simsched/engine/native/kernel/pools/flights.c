@@ -1,5 +1,7 @@
 #include "pools/flights.h"
 
+#include "heap.h"
+
 void ssk_flights_init(ssk_flights_t *self)
 {
     memset(self, 0, sizeof(*self));
@@ -42,31 +44,17 @@ static bool is_before(const ssk_flight_t *a, const ssk_flight_t *b)
 
 void ssk_flights_depart(ssk_flights_t *self, ssk_flight_t flight)
 {
-    size_t i = self->n++;
     flight.number = self->n_departed++;
     self->n_loaded += flight.n_entries > 0;
-    while (i > 0 && is_before(&flight, &self->heap[(i - 1) / 2])) {
-        self->heap[i] = self->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    self->heap[i] = flight;
+    SSK_HEAP_ADD(self->heap, self->n, flight, is_before);
 }
 
 ssk_flight_t ssk_flights_land(ssk_flights_t *self)
 {
     assert(self->n > 0);
-    ssk_flight_t landed = self->heap[0], last = self->heap[--self->n];
+    ssk_flight_t landed = self->heap[0];
     self->n_loaded -= landed.n_entries > 0;
-    size_t i = 0;
-    for (size_t child = 1; child < self->n; child = 2 * i + 1) {
-        if (child + 1 < self->n && is_before(&self->heap[child + 1], &self->heap[child]))
-            child++;
-        if (!is_before(&self->heap[child], &last))
-            break;
-        self->heap[i] = self->heap[child];
-        i = child;
-    }
-    self->heap[i] = last;
+    SSK_HEAP_DROP(self->heap, self->n, is_before);
     return landed;
 }
 

@@ -199,7 +199,7 @@ static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *gr
             sim->failure.task = task;
             sim->failure.group = *group;
             sim->failure.instance = *instance;
-            return ssk_refuse(sim, SSK_HOOK_READY, SSK_REASON_POOL);
+            return ssk_refuse(sim, SSK_ON_READY, SSK_REASON_POOL);
         }
     }
     *group = plan->group_of[task];
@@ -241,7 +241,7 @@ int ssk_push(ssk_sim_t *sim, int32_t task, int32_t pusher, bool continuation, in
         *clock = lock(sim, ssk_pools_at(&sim->pools, group, instance), *clock);
     int status = ssk_enter(sim, task, group, instance, pusher);
     if (status == SSK_OK && answer.n_decisions > 0)
-        status = ssk_answer(sim, &answer, SSK_HOOK_READY);
+        status = ssk_answer(sim, &answer, SSK_ON_READY);
     if (status == SSK_OK && supplied != SSK_NONE)
         ssk_wake_supplied(sim, supplied);
     return status;

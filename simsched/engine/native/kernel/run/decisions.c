@@ -5,6 +5,7 @@
 
 #include "pools/search.h"
 #include "run/executions.h"
+#include "run/ranges.h"
 #include "run/run.h"
 #include "run/segment.h"
 #include "run/worker.h"
@@ -54,16 +55,20 @@ static int take_away(ssk_sim_t *sim, int32_t victim, int32_t taker, int hook, in
     return SSK_OK;
 }
 
-/* Gives a preempted task to `taker`; returns what it pays. */
-static int64_t give(ssk_sim_t *sim, int32_t taker, int32_t victim, int32_t task)
+/* Gives the running task of `victim` to `taker`; *cost_ret is what it pays. */
+static int snatch(ssk_sim_t *sim, int32_t victim, int32_t taker, int hook, int64_t *cost_ret)
 {
+    int32_t task = SSK_NONE;
+    int status = take_away(sim, victim, taker, hook, &task);
+    if (status != SSK_OK)
+        return status;
     ssk_worker_t *t = &sim->workers[taker];
     ssk_set_busy(sim, taker, true);
     int32_t distance = ssk_distance(sim, taker, SSK_SCOPE_WORKER, victim);
-    int64_t cost = ssk_add_ps(sim->problem.costs.context_switch_ps, ssk_steal_cost(sim, distance));
+    *cost_ret = ssk_add_ps(sim->problem.costs.context_switch_ps, ssk_steal_cost(sim, distance));
     t->task = task;
-    t->counters.acquire_ps += cost;
-    return cost;
+    t->counters.acquire_ps += *cost_ret;
+    return SSK_OK;
 }
 
 int ssk_push_back(ssk_sim_t *sim, int32_t task, int32_t worker)
@@ -100,7 +105,9 @@ static int arrive(ssk_sim_t *sim, const ssk_flight_t *flight)
 /* Lets entries leave a pool for another one; `asker` waits for them. */
 static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int hook)
 {
-    const int32_t pools[2][2] = {{d->group, d->instance}, {d->to_group, d->to_instance}};
+    int32_t group = (int32_t)d->transfer.group, instance = (int32_t)d->transfer.instance;
+    int32_t to_group = (int32_t)d->transfer.to_group, to_instance = (int32_t)d->transfer.to_instance;
+    const int32_t pools[2][2] = {{group, instance}, {to_group, to_instance}};
     for (int i = 0; i < 2; i++) {
         if (pools[i][0] >= 0 && pools[i][0] < sim->plan.n_groups && pools[i][1] >= 0 &&
             pools[i][1] < ssk_pools_n_instances(&sim->pools, pools[i][0]))
@@ -109,25 +116,26 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
         sim->failure.instance = pools[i][1];
         return ssk_refuse(sim, hook, SSK_REASON_POOLS);
     }
-    if (d->count < 1 || d->delay_ps < (asker != SSK_NONE) || d->delay_ps > SSK_NEVER)
+    if (d->transfer.delay_ps < (asker != SSK_NONE))
         return ssk_refuse(sim, hook, SSK_REASON_KIND);
     int status = ssk_flights_reserve(&sim->flights, &sim->allocator, sim->graph.n_tasks);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     ssk_flight_t flight = {
-        .time = ssk_add_ps(sim->now, d->delay_ps), .group = d->to_group, .instance = d->to_instance, .asker = asker,
+        .time = ssk_add_ps(sim->now, d->transfer.delay_ps), .group = to_group, .instance = to_instance, .asker = asker,
     };
-    ssk_pool_t *pool = ssk_pools_at(&sim->pools, d->group, d->instance);
-    if (d->take == SSK_ENTRY && ssk_pools_remove(&sim->pools, d->group, pool, d->entry))
-        ssk_flights_load(&sim->flights, &flight, d->entry);
-    while (d->take != SSK_ENTRY && flight.n_entries < d->count && pool->count > 0) {
-        int32_t task = ssk_pools_take(&sim->pools, d->group, pool, d->take == SSK_NEWEST);
+    ssk_pool_t *pool = ssk_pools_at(&sim->pools, group, instance);
+    int32_t only = (int32_t)d->transfer.task;
+    if (only != SSK_NONE && ssk_pools_remove(&sim->pools, group, pool, only))
+        ssk_flights_load(&sim->flights, &flight, only);
+    while (only == SSK_NONE && flight.n_entries < d->transfer.count && pool->count > 0) {
+        int32_t task = ssk_pools_take(&sim->pools, group, pool, d->transfer.take == SSK_NEWEST);
         ssk_flights_load(&sim->flights, &flight, task);
     }
     sim->counters.transfers += flight.n_entries > 0;
     sim->counters.transferred_tasks += flight.n_entries;
-    ssk_event(sim, SSK_TRANSFER, asker, SSK_NONE, ((int64_t)d->group << 32) + d->instance, flight.n_entries);
-    if (d->delay_ps == 0)
+    ssk_event(sim, SSK_TRANSFER, asker, SSK_NONE, ((int64_t)group << 32) + instance, flight.n_entries);
+    if (d->transfer.delay_ps == 0)
         return arrive(sim, &flight);
     ssk_flights_depart(&sim->flights, flight);
     ssk_set_rare(sim, SSK_RARE_LANDING, sim->flights.heap[0].time);
@@ -148,7 +156,7 @@ int ssk_land(ssk_sim_t *sim)
     ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     if (sim->hooks.on_landing(sim->hooks.context, flight.group, flight.instance, &answer) < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
-    return ssk_answer(sim, &answer, SSK_HOOK_LANDING);
+    return ssk_answer(sim, &answer, SSK_ON_LANDING);
 }
 
 void ssk_forget_pending(ssk_sim_t *sim)
@@ -161,42 +169,138 @@ void ssk_forget_pending(ssk_sim_t *sim)
 
 static int set_pace(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
 {
-    if (decision->worker < 0 || decision->worker >= sim->problem.n_workers)
+    if (decision->pace.worker < 0 || decision->pace.worker >= sim->problem.n_workers)
         return ssk_refuse(sim, hook, SSK_REASON_KIND);
-    if (decision->count < 1 || decision->count > SSK_WHOLE_PACE)
-        return ssk_refuse(sim, hook, SSK_REASON_KIND);
-    ssk_set_pace(sim, decision->worker, decision->count);
+    ssk_set_pace(sim, (int32_t)decision->pace.worker, (int32_t)decision->pace.part);
     return SSK_OK;
 }
 
 /* Notes when the policy wants to be asked. */
 static int add_wake(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
 {
-    if (sim->hooks.on_wake == NULL || decision->at_ps < sim->now || decision->at_ps > SSK_NEVER)
+    int64_t at_ps = decision->wake.at_ps;
+    if (sim->hooks.on_wake == NULL || at_ps < sim->now)
         return ssk_refuse(sim, hook, SSK_REASON_KIND);
-    int status = ssk_wakes_add(&sim->wakes, &sim->allocator, decision->at_ps, decision->rank, decision->tag);
+    int status = ssk_wakes_add(&sim->wakes, &sim->allocator, at_ps, decision->wake.rank, decision->wake.tag);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     ssk_set_rare(sim, SSK_RARE_WAKE, sim->wakes.heap[0].time);
     return SSK_OK;
 }
 
-/* Carries out a decision that every hook may make. */
-static int carry_out_common(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
+int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
 {
-    if (decision->kind == SSK_DECIDE_TRANSFER)
-        return transfer(sim, decision, SSK_NONE, hook);
-    if (decision->kind == SSK_DECIDE_WAKE)
-        return add_wake(sim, decision, hook);
-    if (decision->kind == SSK_DECIDE_PACE)
-        return set_pace(sim, decision, hook);
-    return ssk_refuse(sim, hook, SSK_REASON_KIND);
+    ssk_decision_t decision = {{0}};
+    int answer = sim->hooks.on_idle(sim->hooks.context, worker, &decision);
+    if (answer < 0)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    if (answer == 0)
+        return SSK_WAIT;
+    if (!ssk_may_decide(&decision, SSK_ON_IDLE))
+        return ssk_refuse(sim, SSK_ON_IDLE, SSK_REASON_KIND);
+    if (decision.kind == SSK_DECIDE_TRANSFER)
+        return transfer(sim, &decision, worker, SSK_ON_IDLE);
+    if (decision.kind == SSK_DECIDE_WAKE)
+        return add_wake(sim, &decision, SSK_ON_IDLE);
+    bool is_duplicate = decision.kind == SSK_DECIDE_DUPLICATE;
+    int64_t victim = is_duplicate ? decision.duplicate.worker : decision.preempt.worker;
+    int64_t taker = is_duplicate ? decision.duplicate.to : decision.preempt.to;
+    if (taker != worker)
+        return refuse_pair(sim, SSK_ON_IDLE, SSK_REASON_ASKER, worker, (int32_t)taker);
+    int64_t cost = 0;
+    int status = is_duplicate ? ssk_duplicate(sim, (int32_t)victim, worker, SSK_ON_IDLE, &cost)
+                              : snatch(sim, (int32_t)victim, worker, SSK_ON_IDLE, &cost);
+    if (status != SSK_OK)
+        return status;
+    *has_snatched_ret = true;
+    return ssk_pay(sim, worker, cost, SSK_ACT_BEGIN);
+}
+
+/* Replaces the acquire order; all parked workers try the new one. */
+static int change_order(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
+{
+    if (sim->hooks.order == NULL)
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
+    const ssk_order_t *order = sim->hooks.order(sim->hooks.context, decision->acquire_order.acquire);
+    if (order == NULL)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    if (ssk_order_check(order, &sim->plan, &sim->problem, &sim->failure.flaw) != SSK_OK)
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
+    sim->plan.order = *order;
+    int status = ssk_victims_reset(&sim->victims, &sim->allocator, order, sim->problem.n_workers);
+    if (status != SSK_OK)
+        return ssk_fail(sim, status);
+    ssk_event(sim, SSK_ACQUIRE_ORDER, SSK_NONE, SSK_NONE, 0, 0);
+    for (int32_t i = 0; sim->n_parked > 0 && i < sim->routes.n_active; i++)
+        if (sim->workers[sim->routes.active_workers[i]].state == SSK_PARKED)
+            ssk_wake(sim, sim->routes.active_workers[i], 1);
+    return SSK_OK;
+}
+
+/* Lets a worker that waits execute the task that it has taken. */
+static int hand_over(ssk_sim_t *sim, int32_t taker, int64_t cost)
+{
+    ssk_set_parked(sim, taker, false);
+    sim->workers[taker].lag = sim->lag;
+    sim->workers[taker].then = SSK_ACT_BEGIN;
+    ssk_timers_set(&sim->timers, taker, ssk_add_ps(sim->now, cost));
+    return SSK_OK;
+}
+
+static int preempt(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
+{
+    int32_t victim = (int32_t)decision->preempt.worker, taker = (int32_t)decision->preempt.to, task = SSK_NONE;
+    int64_t cost = 0;
+    if (taker != SSK_NONE && !ssk_sim_is_waiting(sim, taker))
+        return refuse_pair(sim, hook, SSK_REASON_TAKER, SSK_NONE, taker);
+    int status = taker == SSK_NONE ? take_away(sim, victim, taker, hook, &task) : snatch(sim, victim, taker, hook, &cost);
+    if (status != SSK_OK)
+        return status;
+    return taker == SSK_NONE ? ssk_push_back(sim, task, victim) : hand_over(sim, taker, cost);
+}
+
+static int duplicate(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
+{
+    int32_t taker = (int32_t)decision->duplicate.to;
+    int64_t cost = 0;
+    if (!ssk_sim_is_waiting(sim, taker))
+        return refuse_pair(sim, hook, SSK_REASON_TAKER, SSK_NONE, taker);
+    int status = ssk_duplicate(sim, (int32_t)decision->duplicate.worker, taker, hook, &cost);
+    return status == SSK_OK ? hand_over(sim, taker, cost) : status;
+}
+
+/* Lets two workers swap their threads. */
+static int exchange(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
+{
+    int32_t n = sim->problem.n_workers;
+    int32_t first = (int32_t)decision->exchange.worker, second = (int32_t)decision->exchange.other;
+    if (first < 0 || first >= n || second < 0 || second >= n || first == second)
+        return refuse_pair(sim, hook, SSK_REASON_EXCHANGE, first, second);
+    ssk_exchange(sim, first, second, decision->exchange.cost_ps);
+    return SSK_OK;
+}
+
+/* Carries out a decision of a hook, but of on_idle. */
+static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
+{
+    if (!ssk_may_decide(decision, hook))
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
+    switch (decision->kind) {
+    case SSK_DECIDE_PREEMPT: return preempt(sim, decision, hook);
+    case SSK_DECIDE_TRANSFER: return transfer(sim, decision, SSK_NONE, hook);
+    case SSK_DECIDE_EXCHANGE: return exchange(sim, decision, hook);
+    case SSK_DECIDE_DUPLICATE: return duplicate(sim, decision, hook);
+    case SSK_DECIDE_KILL: return ssk_kill(sim, (int32_t)decision->kill.worker, hook);
+    case SSK_DECIDE_ACQUIRE_ORDER: return change_order(sim, decision, hook);
+    case SSK_DECIDE_PACE: return set_pace(sim, decision, hook);
+    default: return add_wake(sim, decision, hook);
+    }
 }
 
 int ssk_answer(ssk_sim_t *sim, const ssk_answer_t *answer, int hook)
 {
     for (int32_t i = 0; i < answer->n_decisions; i++) {
-        int status = carry_out_common(sim, &answer->decisions[i], hook);
+        int status = carry_out(sim, &answer->decisions[i], hook);
         if (status != SSK_OK)
             return status;
     }
@@ -210,127 +314,27 @@ int ssk_tell_on_start(ssk_sim_t *sim, int32_t worker)
         return SSK_OK;
     if (sim->hooks.on_start(sim->hooks.context, sim->workers[worker].task, worker, &answer) < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
-    return ssk_answer(sim, &answer, SSK_HOOK_START);
-}
-
-int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
-{
-    ssk_decision_t decision = {.worker = SSK_NONE, .other = SSK_NONE};
-    int32_t task = SSK_NONE;
-    int answer = sim->hooks.on_idle(sim->hooks.context, worker, &decision);
-    if (answer < 0)
-        return ssk_fail(sim, SSK_ERR_HOOK);
-    if (answer == 0)
-        return SSK_WAIT;
-    if (decision.kind == SSK_DECIDE_TRANSFER)
-        return transfer(sim, &decision, worker, SSK_HOOK_IDLE);
-    if (decision.kind == SSK_DECIDE_WAKE)
-        return add_wake(sim, &decision, SSK_HOOK_IDLE);
-    if (decision.kind != SSK_DECIDE_PREEMPT && decision.kind != SSK_DECIDE_DUPLICATE)
-        return ssk_refuse(sim, SSK_HOOK_IDLE, SSK_REASON_KIND);
-    if (decision.other != worker)
-        return refuse_pair(sim, SSK_HOOK_IDLE, SSK_REASON_TAKER, worker, decision.other);
-    int64_t cost = 0;
-    int status;
-    if (decision.kind == SSK_DECIDE_DUPLICATE)
-        status = ssk_duplicate(sim, decision.worker, worker, SSK_HOOK_IDLE, &cost);
-    else
-        status = take_away(sim, decision.worker, worker, SSK_HOOK_IDLE, &task);
-    if (status != SSK_OK)
-        return status;
-    if (decision.kind == SSK_DECIDE_PREEMPT)
-        cost = give(sim, worker, decision.worker, task);
-    *has_snatched_ret = true;
-    return ssk_pay(sim, worker, cost, SSK_ACT_BEGIN);
-}
-
-/* Replaces the acquire order; all parked workers try the new one. */
-static int change_order(ssk_sim_t *sim, const ssk_order_t *order, int hook)
-{
-    if (order == NULL || ssk_order_check(order, &sim->plan, &sim->problem, &sim->failure.flaw) != SSK_OK)
-        return ssk_refuse(sim, hook, SSK_REASON_KIND);
-    sim->plan.order = *order;
-    int status = ssk_victims_reset(&sim->victims, &sim->allocator, order, sim->problem.n_workers);
-    if (status != SSK_OK)
-        return ssk_fail(sim, status);
-    ssk_event(sim, SSK_ACQUIRE_ORDER, SSK_NONE, SSK_NONE, 0, 0);
-    for (int32_t i = 0; sim->n_parked > 0 && i < sim->routes.n_active; i++)
-        if (sim->workers[sim->routes.active_workers[i]].state == SSK_PARKED)
-            ssk_wake(sim, sim->routes.active_workers[i], 1);
-    return SSK_OK;
-}
-
-/* Takes a running task off a worker, or a duplicate of it, for a worker that waits. */
-static int move(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
-{
-    int32_t victim = decision->worker, taker = decision->other, task = SSK_NONE;
-    bool is_duplicate = decision->kind == SSK_DECIDE_DUPLICATE;
-    if ((taker != SSK_NONE || is_duplicate) && !ssk_sim_is_waiting(sim, taker))
-        return refuse_pair(sim, hook, SSK_REASON_TAKER, SSK_NONE, taker);
-    int64_t cost = 0;
-    int status = is_duplicate ? ssk_duplicate(sim, victim, taker, hook, &cost)
-                              : take_away(sim, victim, taker, hook, &task);
-    if (status != SSK_OK)
-        return status;
-    if (taker == SSK_NONE)
-        return ssk_push_back(sim, task, victim);
-    if (!is_duplicate)
-        cost = give(sim, taker, victim, task);
-    ssk_set_parked(sim, taker, false);
-    sim->workers[taker].lag = sim->lag;
-    sim->workers[taker].then = SSK_ACT_BEGIN;
-    ssk_timers_set(&sim->timers, taker, ssk_add_ps(sim->now, cost));
-    return SSK_OK;
-}
-
-/* Lets two workers swap their threads. */
-static int exchange(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
-{
-    int32_t n = sim->problem.n_workers, first = decision->worker, second = decision->other;
-    if (first < 0 || first >= n || second < 0 || second >= n || first == second)
-        return refuse_pair(sim, hook, SSK_REASON_EXCHANGE, first, second);
-    if (decision->delay_ps < 0 || decision->delay_ps > SSK_MAX_COST_PS)
-        return ssk_refuse(sim, hook, SSK_REASON_KIND);
-    ssk_exchange(sim, first, second, decision->delay_ps);
-    return SSK_OK;
-}
-
-/* Carries out what the policy decides when its time has come; of less than 0 decisions the hook has failed. */
-static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decisions, int n, int hook)
-{
-    if (n < 0)
-        return ssk_fail(sim, SSK_ERR_HOOK);
-    int status = SSK_OK;
-    for (int i = 0; i < n && status == SSK_OK; i++) {
-        const ssk_decision_t *decision = &decisions[i];
-        switch (decision->kind) {
-        case SSK_DECIDE_EXCHANGE: status = exchange(sim, decision, hook); break;
-        case SSK_DECIDE_ORDER: status = change_order(sim, decision->order, hook); break;
-        case SSK_DECIDE_KILL: status = ssk_kill(sim, decision->worker, hook); break;
-        case SSK_DECIDE_PREEMPT:
-        case SSK_DECIDE_DUPLICATE: status = move(sim, decision, hook); break;
-        default: status = carry_out_common(sim, decision, hook);
-        }
-    }
-    return status;
+    return ssk_answer(sim, &answer, SSK_ON_START);
 }
 
 int ssk_wake_policy(ssk_sim_t *sim)
 {
-    const ssk_decision_t *decisions = NULL;
+    ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     int64_t tag = ssk_wakes_take(&sim->wakes);
     ssk_set_rare(sim, SSK_RARE_WAKE, sim->wakes.n > 0 ? sim->wakes.heap[0].time : SSK_NO_TIMER);
-    int n = sim->hooks.on_wake(sim->hooks.context, tag, &decisions);
-    return carry_out(sim, decisions, n, SSK_HOOK_WAKE);
+    if (sim->hooks.on_wake(sim->hooks.context, tag, &answer) < 0)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    return ssk_answer(sim, &answer, SSK_ON_WAKE);
 }
 
 int ssk_fire_policy_timer(ssk_sim_t *sim)
 {
-    const ssk_decision_t *decisions = NULL;
+    ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     ssk_set_rare(sim, SSK_RARE_POLICY, ssk_add_ps(sim->now, sim->problem.timer_period_ps));
     ssk_event(sim, SSK_TIMER, SSK_NONE, SSK_NONE, 0, 0);
     if (sim->hooks.on_timer == NULL)
         return SSK_OK;
-    int n = sim->hooks.on_timer(sim->hooks.context, &decisions);
-    return carry_out(sim, decisions, n, SSK_HOOK_TIMER);
+    if (sim->hooks.on_timer(sim->hooks.context, &answer) < 0)
+        return ssk_fail(sim, SSK_ERR_HOOK);
+    return ssk_answer(sim, &answer, SSK_ON_TIMER);
 }

@@ -152,7 +152,7 @@ static int tell_on_finish(ssk_sim_t *sim, int32_t task, int32_t worker)
     ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     if (sim->hooks.on_finish(sim->hooks.context, task, worker, &answer) < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
-    return ssk_answer(sim, &answer, SSK_HOOK_FINISH);
+    return ssk_answer(sim, &answer, SSK_ON_FINISH);
 }
 
 int ssk_end_task(ssk_sim_t *sim, int32_t worker)

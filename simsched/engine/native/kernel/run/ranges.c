@@ -226,3 +226,52 @@ bool ssk_is_same_graph(const ssk_graph_t *a, const ssk_graph_t *b)
            a->access_after == b->access_after &&
            a->access_final == b->access_final;
 }
+
+bool ssk_may_decide(const ssk_decision_t *decision, int hook)
+{
+    static const int may[] = { /* by hook: a bit for each kind */
+        0xc2, /* on_ready */
+        0xc2, /* on_start */
+        0x8b, /* on_idle */
+        0xc2, /* on_finish */
+        0xc2, /* on_landing */
+        0xff, /* on_timer */
+        0xff, /* on_wake */
+    };
+    static const int64_t range[][9][2] = {
+        { /* preempt */
+            {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}
+        },
+        { /* transfer */
+            {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}, {1, INT64_MAX}, {0, SSK_NEVER}, {0, 1}, {-INT32_MAX, INT32_MAX}, {0, SSK_NEVER}
+        },
+        { /* exchange */
+            {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}, {0, 1000000000000000}
+        },
+        { /* duplicate */
+            {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}
+        },
+        { /* kill */
+            {-INT32_MAX, INT32_MAX}
+        },
+        { /* acquire_order */
+            {-INT32_MAX, INT32_MAX}
+        },
+        { /* pace */
+            {-INT32_MAX, INT32_MAX}, {1, 1000000000}
+        },
+        { /* wake */
+            {0, SSK_NEVER}, {-INT64_MAX, INT64_MAX}, {-INT64_MAX, INT64_MAX}
+        },
+    };
+    if (decision->kind < 0 || decision->kind >= 8)
+        return false;
+    if (!(may[hook] >> decision->kind & 1))
+        return false;
+    for (int i = 0; i < 9; i++) {
+        int64_t number = decision->number[1 + i];
+        if (number < range[decision->kind][i][0] || number > range[decision->kind][i][1])
+            return false;
+    }
+    return true;
+}

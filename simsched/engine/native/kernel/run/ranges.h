@@ -58,6 +58,9 @@ int ssk_order_ranges(const ssk_order_t *order, const ssk_plan_t *plan, const ssk
 int ssk_plan_ranges(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem,
                     ssk_flaw_t *flaw) SSK_CHECK_RESULT;
 
+/* Tells whether a hook may make a decision, and its numbers are in their ranges. */
+bool ssk_may_decide(const ssk_decision_t *decision, int hook);
+
 /* Tells whether two graphs consist of the same arrays. */
 bool ssk_is_same_graph(const ssk_graph_t *a, const ssk_graph_t *b);
 

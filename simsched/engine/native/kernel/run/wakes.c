@@ -1,5 +1,7 @@
 #include "run/wakes.h"
 
+#include "heap.h"
+
 void ssk_wakes_init(ssk_wakes_t *self)
 {
     memset(self, 0, sizeof(*self));
@@ -30,12 +32,7 @@ int ssk_wakes_add(ssk_wakes_t *self, const ssk_allocator_t *allocator, int64_t t
     if (status != SSK_OK)
         return status;
     ssk_wake_t added = {.time = time, .rank = rank, .number = self->n_asked++, .tag = tag};
-    size_t i = self->n++;
-    while (i > 0 && is_before(&added, &self->heap[(i - 1) / 2])) {
-        self->heap[i] = self->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    self->heap[i] = added;
+    SSK_HEAP_ADD(self->heap, self->n, added, is_before);
     return SSK_OK;
 }
 
@@ -43,17 +40,7 @@ int64_t ssk_wakes_take(ssk_wakes_t *self)
 {
     assert(self->n > 0);
     int64_t tag = self->heap[0].tag;
-    ssk_wake_t last = self->heap[--self->n];
-    size_t i = 0;
-    for (size_t child = 1; child < self->n; child = 2 * i + 1) {
-        if (child + 1 < self->n && is_before(&self->heap[child + 1], &self->heap[child]))
-            child++;
-        if (!is_before(&self->heap[child], &last))
-            break;
-        self->heap[i] = self->heap[child];
-        i = child;
-    }
-    self->heap[i] = last;
+    SSK_HEAP_DROP(self->heap, self->n, is_before);
     return tag;
 }
 

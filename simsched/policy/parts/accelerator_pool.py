@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.algorithms.accelerator.accelerator import (
+from simsched.policy.contract.base import HookView, Pace, Plan, PlanView, Pool, Transfer, param
+from simsched.policy.parts.accelerator import (
     HELD,
     QUEUE,
     AcceleratorPolicy,
@@ -17,17 +18,6 @@ from simsched.policy.algorithms.accelerator.accelerator import (
     lay_out,
     pinned_nodes,
 )
-from simsched.policy.contract.base import (
-    HookView,
-    Pace,
-    Plan,
-    PlanView,
-    Pool,
-    Transfer,
-    param,
-    seconds_to_ps,
-)
-from simsched.policy.contract.registry import register
 from simsched.policy.parts.schedules import worker_rows
 from simsched.workload.graph import TaskGraph
 
@@ -74,7 +64,13 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
     #: Group of pools that kernels are passed on to.
     kernel_group: ClassVar[int] = QUEUE
 
+    remembers: ClassVar[type[PoolState]] = PoolState  #: the class P
+
     decision_s: float = param(0.0, low=0.0, high=1.0)
+
+    def start(self, view: PlanView) -> P:
+        """Return the state of a run."""
+        return cast(P, self.remembers())
 
     def plan(self, view: PlanView, state: P, graph: TaskGraph) -> Plan:
         """Return the plan; kernels are held back by `on_ready`."""
@@ -158,44 +154,3 @@ def known_seconds(view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[n
         cap = np.array([row[place].core_cap_bytes_per_s[0] for row in machine.paths])[domain]
         seconds = seconds + np.bincount(owner[mine], moved[mine] / cap, graph.n_tasks)
     return seconds
-
-
-@register("cpu_side_pool")
-@dataclass(frozen=True, kw_only=True)
-class CpuSidePool(ReorderingPolicy[PoolState]):
-    """Ready kernels wait in a pool on the host; a few at a time are passed to the device.
-
-    Parameters
-    ----------
-    order : {"critical_first", "fifo", "shortest_first"}
-        Which of the waiting kernels goes next: by class, by submission, or by expected duration.
-    in_flight : int
-        Kernels that the device has at the same time at most.
-
-    Notes
-    -----
-    The mechanism under Baymax with a simple rule plugged in. The source leaves the rule open.
-
-    References
-    ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 8.5.
-    """
-
-    order: str = param("critical_first", choices=("critical_first", "fifo", "shortest_first"))
-    in_flight: int = param(2, low=1, high=1024)
-
-    def start(self, view: PlanView) -> PoolState:
-        return PoolState()
-
-    def chosen(self, view: HookView, state: PoolState) -> Iterator[Release]:
-        """Yield waiting kernels in order while the device has fewer than it may have."""
-        while state.waiting and len(state.issued) < self.in_flight:
-            first = min(state.waiting, key=lambda task: self._rank(state, task))
-            yield Release(first, seconds_to_ps(self.decision_s))
-
-    def _rank(self, state: PoolState, task: int) -> float:
-        """Return what the order goes by; of equal ones the earliest submission counts."""
-        if self.order == "critical_first":
-            return float(not state.now.is_critical[task])
-        return float(state.seconds[task]) if self.order == "shortest_first" else 0.0

@@ -1,0 +1,65 @@
+"""Delay scheduling: jobs wait for nodes that hold their data."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from simsched.policy import param, register
+from simsched.policy.parts.mapreduce import MapReducePolicy, Tracker
+from simsched.workload.mapreduce_job import MAP
+
+
+@dataclass(eq=False)
+class Skipping(Tracker):
+    """A tracker that knows how often jobs have been passed over."""
+
+    skips: dict[int, int] = field(default_factory=dict)  # by job
+
+    def start_iteration(self) -> None:
+        """Forget the counters as well: other jobs begin."""
+        super().start_iteration()
+        self.skips.clear()
+
+
+@register("delay")
+@dataclass(frozen=True, kw_only=True)
+class Delay(MapReducePolicy[Skipping]):
+    """Delay scheduling: a job without local work for the asking node lets the next job go first.
+
+    Parameters
+    ----------
+    most_skips : int
+        D, the number of requests without a local task at which a job gets one that is not local: it
+        has been passed over D - 1 times then, so that 0 and 1 never wait. The source names such a
+        guard without a number; the default is the number of nodes of the cluster that it measures.
+
+    Notes
+    -----
+    Jobs in the order of arrival. A map task whose split is on the node's disk is launched;
+    otherwise the job's counter goes up, once for the request of a node however many slots are free
+    there, and when it has reached D a task that is not local is launched. Launching a local map
+    task sets the counter back; reduce tasks are local nowhere and have no part in it.
+
+    References
+    ----------
+    Q. Chen, M. Guo, Springer 2017, section 7.2. M. Zaharia et al., *Delay scheduling: a simple
+    technique for achieving locality and fairness in cluster scheduling*, EuroSys 2010.
+    """
+
+    tracker = Skipping
+
+    most_skips: int = param(8, low=0)
+
+    def pick_of_job(
+        self, state: Skipping, node: int, kind: int, job: int, waiting: Collection[int]
+    ) -> int | None:
+        """Return a local task, any task at the D-th request without one, or none."""
+        if kind != MAP:
+            return next(iter(waiting))
+        local = next((t for t in waiting if state.is_local(t, node)), None)
+        if local is not None:
+            state.skips[job] = 0
+            return local
+        state.skips[job] = state.skips.get(job, 0) + 1
+        return next(iter(waiting)) if state.skips[job] >= self.most_skips else None

@@ -1,0 +1,159 @@
+"""Spatial sharing of a GPU: critical and batch kernels have a part of the device each.
+
+All of it needs hardware that hands out multiprocessors (SMs). In each part kernels are executed in
+the order of their submission as under MPS. Kernels that fill a part `o` of the device when they are
+alone, and get a part `s` of it, are slower by the factor ``max(1, o / s)``: their thread blocks run
+in more rounds. The part is fixed, or the whole device while the other side runs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.policy.contract.base import Device, HookView, Pace, Plan, PlanView, S
+from simsched.policy.parts.accelerator import (
+    FIRST,
+    FULL,
+    GROUPS,
+    QUEUE,
+    AcceleratorPolicy,
+    Layout,
+    lay_out,
+)
+from simsched.policy.parts.schedules import worker_rows
+from simsched.workload.graph import TaskGraph, Workload
+
+MULTIPROCESSORS = 15
+CONTEXT_BYTES = 64 * 1024 * 4 + 48 * 1024  #: registers and shared memory of an SM
+BLOCKS = 16  #: thread blocks that an SM holds
+MEMORY_BYTES_PER_S = 288e9
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionedPolicy(AcceleratorPolicy[S]):
+    """Base of policies that give critical kernels a part of the device and the rest to batch."""
+
+    def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
+        """Return the parts of the device for critical kernels and for batch kernels."""
+        raise NotImplementedError
+
+    def plan(self, view: PlanView, state: S, graph: TaskGraph) -> Plan:
+        """Return the plan of the base class with a device for each part."""
+        plan = super().plan(view, state, graph)
+        groups = list(GROUPS)
+        groups[FIRST] = replace(groups[FIRST], device="critical")
+        devices = (*plan.devices, Device("critical", plan.devices[0].capacity))
+        return replace(plan, pool_groups=tuple(groups), devices=devices)
+
+    def groups(self, layout: Layout) -> NDArray[np.int8]:
+        """Return the group of each task: critical kernels have a part of their own."""
+        return np.where(layout.is_kernel & layout.is_critical, FIRST, QUEUE).astype(np.int8)
+
+
+def sides(layout: Layout) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which tasks are critical kernels, and which are batch kernels."""
+    critical: NDArray[np.bool_] = layout.is_kernel & layout.is_critical
+    return critical, layout.is_kernel & ~critical
+
+
+@dataclass
+class Neighbours:
+    """What kernels run beside each other on a device whose sides make room for each other."""
+
+    #: shape (n_tasks,): 0 for critical kernels, 1 for batch kernels, -1 for other tasks
+    side: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
+    #: shape (n_tasks,): part of the device that each kernel fills when it is alone
+    filled: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    #: parts of the device for critical and for batch kernels while both run
+    shares: tuple[float, float] = (1.0, 1.0)
+    running: dict[int, int] = field(default_factory=dict)  # kernel that each busy worker executes
+    #: part of its speed at which each worker computes, unless that is 1
+    pace: dict[int, float] = field(default_factory=dict)
+
+    def paces(self) -> Iterator[Pace]:
+        """Yield the paces that have changed."""
+        wanted = [0.0, 0.0]
+        for task in self.running.values():
+            wanted[self.side[task]] += float(self.filled[task])
+        parts = [1.0, 1.0]
+        if all(wanted):
+            parts = [min(1.0, s / w) for s, w in zip(self.shares, wanted, strict=True)]
+        for worker, task in self.running.items():
+            part = parts[self.side[task]]
+            if self.pace.get(worker, 1.0) != part:
+                self.pace[worker] = part
+                yield Pace(worker, part)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoRunningPolicy(PartitionedPolicy[Neighbours]):
+    """Base of policies whose batch kernels make room when critical ones come, and get it back."""
+
+    def switch_s(self) -> float:
+        """Return what a critical kernel waits for the context of batch kernels that make room."""
+        raise NotImplementedError
+
+    def prepare(self, view: PlanView) -> Workload:
+        """Return the program whose critical kernels wait for contexts, beside batch kernels."""
+        workload, graph = view.workload, view.workload.graph
+        if workload.applications is None:
+            return workload
+        critical, batch = sides(lay_out(view, graph))
+        if not batch.any():
+            return workload
+        ops = graph.ops.copy()
+        ops[graph.kinds.index("gpu"), critical] += self.switch_s() * ops_per_s(view, "gpu")
+        return replace(workload, graph=replace(graph, ops=ops))
+
+    def start(self, view: PlanView) -> Neighbours:
+        """Return the state of a run, in which no kernel runs."""
+        return Neighbours()
+
+    def plan(self, view: PlanView, state: Neighbours, graph: TaskGraph) -> Plan:
+        """Return the plan of the base class; note what kernels fill."""
+        layout = lay_out(view, graph)
+        critical, batch = sides(layout)
+        state.side = np.select([critical, batch], [0, 1], -1).astype(np.int8)
+        if layout.applications is None or graph.occupancy is None:
+            state.side[:] = -1
+        else:
+            state.filled = np.maximum(graph.occupancy, 1) / FULL
+            state.shares = self.shares(view, layout, graph)
+        return super().plan(view, state, graph)
+
+    def on_start(
+        self, view: HookView, state: Neighbours, task: int, worker: int
+    ) -> tuple[Pace, ...]:
+        """Let a kernel begin beside those that run."""
+        if state.side[task] < 0:
+            return ()
+        state.running[worker] = task
+        return tuple(state.paces())
+
+    def on_finish(
+        self, view: HookView, state: Neighbours, task: int, worker: int
+    ) -> tuple[Pace, ...] | None:
+        """Give the others what a kernel had; its worker is at full speed for other tasks."""
+        if state.running.pop(worker, None) is None:
+            return None
+        mine = (Pace(worker, 1.0),) if state.pace.pop(worker, 1.0) != 1.0 else ()
+        return *mine, *state.paces()
+
+
+def ops_per_s(view: PlanView, kind: str) -> float:
+    """Return the speed of the fastest processor of a kind; 0 where the machine has none."""
+    groups, _ = worker_rows(view)
+    return max((group.ops_per_s for group in groups if group.kind == kind), default=0.0)
+
+
+def switch_time_s(context_bytes: float, multiprocessors: int) -> float:
+    """Return how long it takes when so many multiprocessors save a context each at once.
+
+    >>> round(switch_time_s(CONTEXT_BYTES, 8) * 1e6, 3)  # 8 * 304 KiB at 288 GB/s, in us
+    8.647
+    """
+    return context_bytes * multiprocessors / MEMORY_BYTES_PER_S

@@ -1,0 +1,25 @@
+"""Descriptions as JSON documents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from simsched.report.description import Description
+
+
+def document(described: Description) -> Any:
+    """Return what programs read of a description."""
+    return finite(described.data)
+
+
+def finite(value: Any) -> Any:
+    """Return plain data with None in place of NaN and infinities, which JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return value

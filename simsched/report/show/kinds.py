@@ -1,0 +1,197 @@
+"""What there is of each kind by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import groupby
+
+from simsched.analysis.columns import COLUMNS
+from simsched.files.resources import data_dir
+from simsched.files.units import format_size
+from simsched.files.yaml_reader import read_document
+from simsched.machine import list_machines, load_machine
+from simsched.machine.caches import CacheLevel
+from simsched.machine.model import Machine
+from simsched.names.specs import format_spec
+from simsched.policy.contract.registry import PolicyInfo, list_policies
+from simsched.policy.parts.placement import list_placements
+from simsched.report.description import Code, Description, Row, Table
+from simsched.reproduction.probes import probes
+from simsched.workload.presets import list_presets, load_preset, resolve_workload
+from simsched.workload.registry import list_workloads
+
+
+def describe_kind(kind: str, full: bool = False) -> Description:
+    """Return what there is of one of `KINDS`.
+
+    `full` says what documents have beside names and descriptions, for which workloads are built.
+    """
+    gloss, tables = KINDS[kind](full)
+    rows = [row for table in tables for row in table.rows]
+    return Description(kind.capitalize(), gloss * full, tables=tables, data=rows)
+
+
+def _chosen(row: Row, full: bool, brief: str, detailed: str) -> Row:
+    """Return the columns of a row that a list has, or a document."""
+    return {key: row[key] for key in (detailed if full else brief).split()}
+
+
+def _machines(full: bool) -> tuple[str, list[Table]]:
+    gloss = (
+        "`simsched show machine NAME` says where every value comes from. "
+        "[adding-a-machine.md](adding-a-machine.md) says how to write one."
+    )
+    brief = "name cores threads domains nodes description"
+    detailed = "name description sockets domains cores threads caches memory"
+    rows = [_machine(load_machine(name)) for name in list_machines()]
+    return gloss, [Table([_chosen(row, full, brief, detailed) for row in rows], "machine")]
+
+
+def _machine(machine: Machine) -> Row:
+    """Return the row of a machine: caches by capacity, memory nodes by kind and capacity."""
+    shapes = [
+        (node.kind, format_size(node.capacity_bytes), f"{node.bandwidth_bytes_per_s / 1e9:g} GB/s")
+        for node in machine.nodes
+    ]
+    return {
+        "name": machine.name,
+        "description": machine.description,
+        "sockets": machine.n_sockets,
+        "domains": machine.n_domains,
+        "cores": machine.n_cores,
+        "threads": machine.n_threads,
+        "nodes": len(machine.nodes),
+        "caches": [f"{level.name} {_cache_sizes(machine, level)}" for level in machine.caches],
+        "memory": [f"{shapes.count(shape)} x {' '.join(shape)}" for shape in dict.fromkeys(shapes)],
+    }
+
+
+def _cache_sizes(machine: Machine, level: CacheLevel) -> str:
+    """Return the capacity of a level, and what kinds of core have instead."""
+    others = machine.other_caches(level)
+    own = [
+        f"{format_size(level.differing[number].capacity_bytes)} ({kind})"
+        for kind, number in others.items()
+        if level.differing[number].capacity_bytes != level.capacity_bytes
+    ]
+    return ", ".join([format_size(level.capacity_bytes), *own])
+
+
+def _workloads(full: bool) -> tuple[str, list[Table]]:
+    presets = [_preset(name, full) for name in list_presets()]
+    generators = [
+        {
+            "name": item.name,
+            "kind": "generator",
+            "description": item.summary,
+            "parameters": [*map(Code, item.parameters)],
+        }
+        for item in list_workloads()
+    ]
+    columns = "name kind description", "name description parameters"
+    generators = [_chosen(row, full, *columns) for row in generators]
+    gloss = (
+        "A *preset* is a generator with parameters; experiments may override them. "
+        "`simsched show workload NAME` describes both. Task graphs of your own, also in files, are "
+        "in [a guide](task-graph-files.md)."
+    )
+    size = "Tasks and edges of one iteration, the initialisation not included."
+    return gloss, [
+        Table(presets, "preset", "Presets", size),
+        Table(generators, "generator", "Generators"),
+    ]
+
+
+def _preset(name: str, full: bool) -> Row:
+    """Return the row of a preset; in documents with the sizes of what it is."""
+    preset = load_preset(name)
+    if not full:
+        return {"name": name, "kind": "preset", "description": preset.description}
+    workload = resolve_workload(name)
+    return {
+        "name": name,
+        "description": preset.description,
+        "generator": Code(preset.generator),
+        "tasks": workload.graph.n_tasks,
+        "edges": workload.graph.n_edges,
+        "data": _data_size(int(workload.graph.block_bytes.sum())),
+        "iterations": workload.iterations,
+    }
+
+
+def _data_size(size_bytes: int) -> str:
+    """Return a size to a tenth of its unit."""
+    power = max(size_bytes.bit_length() - 1, 0) // 10
+    unit = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")[power]
+    return f"{round(size_bytes / 1024**power, 1):g} {unit}"
+
+
+def _policies(full: bool) -> tuple[str, list[Table]]:
+    gloss = (
+        "Every policy by the name that experiments and commands use. A *preset* is a policy with "
+        "the parameters that the last column names; `simsched show policy NAME` describes all of "
+        "them. [adding-a-policy.md](adding-a-policy.md) says how to write one."
+    )
+    tables = []
+    for family, members in groupby(list_policies(), lambda info: info.family):
+        infos = list(members)
+        references = dict.fromkeys(info.references for info in infos if info.references)
+        rows = [_policy(info, full) for info in infos]
+        tables.append(Table(rows, "policy", family, notes=[*references]))
+    return gloss, tables
+
+
+def _policy(info: PolicyInfo, full: bool) -> Row:
+    if full:
+        of = Code(format_spec(info.cls.name, info.params)) if info.is_preset else ""
+        return {"name": info.name, "description": info.description, "preset of": of}
+    kind = "preset" if info.params else "policy"
+    about = {"family": info.family, "description": info.description}
+    return {"name": info.name, "kind": kind, **about}
+
+
+def _metrics(full: bool) -> tuple[str, list[Table]]:
+    del full
+    gloss = (
+        "Every column of results that is measured, by the name that `metrics`, claims and queries "
+        "use. Names carry their units; `<kind>` stands for a kind of memory of the machine "
+        "(`remote_hbm_bytes`), `<level>` for a level of caches (`l2_hits`). `simsched list "
+        "metrics` prints the same list. Definitions with their sources are in "
+        "`simsched/analysis`, at the functions that compute the columns."
+    )
+    return gloss, [Table(_rows(group), "column", title) for title, group in COLUMNS.items()]
+
+
+def _glossed(noun: str, texts: Callable[[], Mapping[str, str]]) -> Kind:
+    """Return a kind of which there are names and texts only."""
+    return lambda _: ("", [Table(_rows(texts()), noun)])
+
+
+def _rows(texts: Mapping[str, str]) -> list[Row]:
+    return [{"name": name, "description": text} for name, text in texts.items()]
+
+
+def _files(folder: str) -> Callable[[], dict[str, str]]:
+    """Return a function that returns the descriptions of YAML files by name."""
+
+    def texts() -> dict[str, str]:
+        files = sorted((data_dir("experiments") / folder).glob("*.yaml"))
+        data = {file.stem: read_document(file).data for file in files}
+        return {name: str(each.get("description", "")).strip() for name, each in data.items()}
+
+    return texts
+
+
+#: Returns an introduction, and tables of names.
+Kind = Callable[[bool], tuple[str, list[Table]]]
+KINDS: dict[str, Kind] = {
+    "machines": _machines,
+    "workloads": _workloads,
+    "policies": _policies,
+    "placements": _glossed("placement", list_placements),
+    "experiments": _glossed("experiment", _files("")),
+    "measurements": _glossed("measurement", _files("hardware")),
+    "claims": _glossed("family", _files("claims")),
+    "metrics": _metrics,
+    "probes": _glossed("probe", probes),
+}
