@@ -295,7 +295,6 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     fetches_queued: ClassVar[bool] = False
 
     def start(self, view: PlanView) -> RuntimeState[Q]:
-        """Return an empty runtime."""
         for graph in (view.workload.graph, view.workload.init):
             if graph is not None and len(graph.child):
                 raise ModelError(
@@ -430,7 +429,6 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
         return given
 
     def on_finish(self, view: HookView, state: RuntimeState[Q], task: int, worker: int) -> None:
-        """Note that a worker has one task less; it does not sleep now."""
         state.held[worker] -= 1
         state.n_pushing[worker] = 0
         state.release(task, worker)

@@ -49,7 +49,6 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     victim: str = param("round_robin", choices=VICTIMS)
 
     def open_queues(self, view: PlanView, state: RuntimeState[StealingQueues]) -> None:
-        """Give each worker an empty queue and an order of victims."""
         nearest = self.victim == "nearest"
         state.queues = StealingQueues(
             tasks={worker: TaskQueue() for worker in state.order},
@@ -61,7 +60,6 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     def enqueue(
         self, view: HookView, state: RuntimeState[StealingQueues], task: int, pusher: int
     ) -> int:
-        """Put the task into the queue of the worker that has made it ready."""
         queues = state.queues
         if pusher < 0 or not state.can_run(pusher)(task):
             place = queues.last_pushed
@@ -77,7 +75,6 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     def choose(
         self, view: HookView, state: RuntimeState[StealingQueues], worker: int
     ) -> int | None:
-        """Take a task of the worker's own queue or steal one."""
         queues = state.queues
         queues.is_busy[worker] = False
         task = queues.tasks[worker].pop(state.can_run(worker))
@@ -104,7 +101,6 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
 
 
 def _nearest(view: PlanView, state: RuntimeState[StealingQueues], worker: int) -> list[int]:
-    """Return all workers, the nearest ones first."""
     thread = view.worker_thread
 
     def distance(other: int) -> tuple[int, int]:
