@@ -36,20 +36,8 @@ def section(docstring: str, title: str) -> list[str]:
 
 
 def parameter_texts(thing: type | Callable[..., object]) -> dict[str, str]:
-    """Return what the docstring of a class or function says about each of its parameters.
+    """Return what a docstring says about each parameter, on one line; of a class its bases' too.
 
-    Parameters
-    ----------
-    thing : type or callable
-        Of a class the bases are read too; what a derived class says counts.
-
-    Returns
-    -------
-    dict of str to str
-        The description on one line, by the parameter's name.
-
-    Examples
-    --------
     >>> parameter_texts(section)["title"]
     'For instance ``"Parameters"``.'
     """

@@ -13,20 +13,10 @@ from simsched.files.errors import ExtensionError, SimschedError
 
 @contextmanager
 def blamed(what: str, function: Callable[..., Any]) -> Iterator[None]:
-    """Turn what a generator, an importer or the constructor of a policy raises into one message.
+    """Turn what code of users raises inside into an ExtensionError; simsched's own errors pass.
 
-    Parameters
-    ----------
-    what : str
-        Kind and name, for the message.
-    function : callable
-        What is called inside, a function or a class. The message names the last line of its file
-        that was executed.
-
-    Raises
-    ------
-    ExtensionError
-        An exception that is neither simsched's own nor a lack of memory.
+    So does a lack of memory. `what` is kind and name, for the message, which names the last line of
+    the file of `function` that was executed.
     """
     try:
         yield
@@ -45,7 +35,6 @@ def blamed(what: str, function: Callable[..., Any]) -> Iterator[None]:
 
 
 def _file_of(function: Callable[..., Any]) -> str | None:
-    """Return the file of a function or a class, None when there is none."""
     try:
         return inspect.getfile(inspect.unwrap(function))
     except (OSError, TypeError):
@@ -53,13 +42,7 @@ def _file_of(function: Callable[..., Any]) -> str | None:
 
 
 def check_returned(what: str, function: Callable[..., Any], found: object, kind: type) -> None:
-    """Check that a generator or an importer has returned what it has to.
-
-    Raises
-    ------
-    ExtensionError
-        Something else; the message says where the function is.
-    """
+    """Raise an ExtensionError that says where the function is if it returned no `kind`."""
     if not isinstance(found, kind):
         code = inspect.unwrap(function).__code__
         place = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}"

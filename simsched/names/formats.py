@@ -15,21 +15,11 @@ from simsched.names.registry import Entry, Function
 
 @dataclass(frozen=True)
 class Format(Entry[Function]):
-    """A file format, by the function that reads or writes it.
+    """A file format: the keyword-only parameters of its function are its options."""
 
-    Parameters
-    ----------
-    name : str
-        What users call it.
-    function : callable
-        Reads or writes it; its keyword-only parameters are the options of the format.
-    suffixes : tuple of str
-        Endings of file names in lower case, dots included; several formats may share one.
-    recognises : callable, optional
-        Says from what the registry's reader looks at whether it may have this format.
-    """
-
+    #: endings of file names in lower case, dots included; several formats may share one
     suffixes: tuple[str, ...] = ()
+    #: says from what the registry's reader looks at whether it may have this format
     recognises: Callable[[Any], bool] | None = None
 
     def has_suffix(self, path: Path) -> bool:
@@ -37,31 +27,14 @@ class Format(Entry[Function]):
         return path.name.lower().endswith(self.suffixes)
 
     def fits(self, path: Path, seen: object) -> bool:
-        """Return whether what was seen of a file may have this format.
-
-        Raises
-        ------
-        ExtensionError
-            What recognises the format has raised another exception than simsched's own.
-        """
+        """Return whether what was seen of a file may have this format."""
         if self.recognises is None:
             return False
         with blamed(f"{path}: importer {self.name}", self.recognises):
             return self.recognises(seen)
 
     def checked(self, options: Mapping[str, object]) -> dict[str, object]:
-        """Return options as the function takes them; text stands for what its annotation says.
-
-        Parameters
-        ----------
-        options : mapping of str to object
-            Values by name.
-
-        Raises
-        ------
-        ConfigurationError
-            An option that the format does not have, or a value that it does not accept.
-        """
+        """Return options as the function takes them; text stands for what its annotation says."""
         return checked(f"format {self.name}", self.parameters, options, option=True)
 
 
@@ -76,25 +49,10 @@ def only_fitting(
     accepted: Iterable[str],
     error: type[SimschedError],
 ) -> AnyFormat:
-    """Return the format that fits what was seen of a file.
+    """Return the format that fits what was seen of a file; `error` if none fits, or several do.
 
-    Parameters
-    ----------
-    path : Path
-        The file or directory, for messages.
-    seen : object
-        What `recognises` of the candidates takes.
-    candidates : iterable of Format
-        Those that come into question.
-    accepted : iterable of str
-        Formats that can be given explicitly, for the message.
-    error : type
-        What to raise.
-
-    Raises
-    ------
-    SimschedError
-        Of type `error`: none fits, or several do.
+    `seen` is what `recognises` of the candidates takes, `accepted` the formats that can be given
+    explicitly, for the message.
     """
     fitting = [candidate for candidate in candidates if candidate.fits(path, seen)]
     if len(fitting) == 1:

@@ -23,17 +23,11 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 @dataclass(frozen=True)
 class Imports:
-    """What a file imports, directly or through other files of the user.
+    """What a file imports, directly or through other files of the user."""
 
-    Parameters
-    ----------
-    files : dict of str to Path
-        Files of the user's own modules, by the name that they are imported by.
-    installed : set of str
-        Outermost names of installed packages.
-    """
-
+    #: files of the user's own modules, by the name that they are imported by
     files: dict[str, Path] = field(default_factory=dict)
+    #: outermost names of installed packages
     installed: set[str] = field(default_factory=set)
 
     def versions(self) -> dict[str, list[str]]:
@@ -42,25 +36,11 @@ class Imports:
 
 
 def user_imports(file: Path, package: str = "") -> Imports:
-    """Return what a file imports, wherever in the file.
+    """Return what a file imports, wherever in the file, without simsched and the standard library.
 
-    Parameters
-    ----------
-    file : Path
-        Python source.
-    package : str
-        The package that the file is a module of, from which relative imports start; its other
-        modules count as the user's own even where the package is installed.
-
-    Returns
-    -------
-    Imports
-        Without simsched and the standard library.
-
-    Notes
-    -----
-    ``import_module`` and ``__import__`` count when the name is written out. Names that are made
-    while the program runs cannot be followed.
+    Relative imports start from `package`, of which the file is a module; its other modules count as
+    the user's own even where the package is installed. ``import_module`` and ``__import__`` count
+    when the name is written out. Names that are made while the program runs cannot be followed.
     """
     found, own = Imports(), _outermost(package)
     waiting, seen = [(file, package)], {file.resolve()}
@@ -151,7 +131,6 @@ def _given_to_all(file: Path) -> Iterator[ast.expr]:
 
 
 def _is_all(node: ast.AST | None) -> bool:
-    """Return whether a part of a source is the name ``__all__``."""
     return isinstance(node, ast.Name) and node.id == "__all__"
 
 
@@ -200,12 +179,10 @@ def _spec(name: str) -> ModuleSpec | None:
 
 
 def _outermost(name: str) -> str:
-    """Return the outermost package of a module."""
     return name.partition(".")[0]
 
 
 def _is_installed(path: Path) -> bool:
-    """Return whether a file lies where packages are installed."""
     return bool(_INSTALLED & set(path.parts))
 
 

@@ -25,18 +25,11 @@ ENTRY_POINT_GROUPS = ("simsched.policies", "simsched.workloads")
 
 
 class _Thread(local):
-    """What a thread is loading.
-
-    Parameters
-    ----------
-    modules : list of module
-        From the outermost to the innermost.
-    watching : list of bool
-        For each reason to watch imports, whether it is that a user's file has them.
-    """
+    """What a thread is loading."""
 
     def __init__(self) -> None:
-        self.modules: list[ModuleType] = []
+        self.modules: list[ModuleType] = []  # from the outermost to the innermost
+        #: for each reason to watch imports, whether it is that a user's file has them
         self.watching: list[bool] = []
 
 
@@ -51,7 +44,6 @@ class _Loader(SourceFileLoader):
     is_of_user = False
 
     def exec_module(self, module: ModuleType) -> None:
-        """Execute the module."""
         with executing(module):
             super().exec_module(module)
 
@@ -79,13 +71,7 @@ class _Finder(MetaPathFinder):
 
 @contextmanager
 def imports_watched(of_user: bool = False) -> Iterator[None]:
-    """Let modules that are imported inside be known to be loaded.
-
-    Parameters
-    ----------
-    of_user : bool
-        Whether they are of a user's file, and keep what they register.
-    """
+    """Let modules imported inside be known to be loaded; a user file's keep their names."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     _thread.watching.append(of_user)

@@ -53,35 +53,16 @@ Fraction = Annotated[float, Bounds(0, 1)]
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter.
+    """One parameter."""
 
-    Parameters
-    ----------
-    name : str
-        As users write it. Whole numbers whose names end in ``_bytes`` may be text with a unit.
-    type : type
-        Of its values; a whole number is accepted for ``float``.
-    default : object
-        Value when it is not given; `REQUIRED` when it has to be.
-    bounds : Bounds
-        Accepted numbers. Infinity is accepted only where it is the default.
-    choices : tuple
-        The only accepted values; empty when there are others.
-    optional : bool
-        Whether None is accepted.
-    item : type, optional
-        Of the entries of a list.
-    by_kind : bool
-        Whether a mapping with a value for each kind of processor is accepted in place of one value.
-    """
-
-    name: str
-    type: type
-    default: object
-    bounds: Bounds = Bounds()
-    choices: tuple[Any, ...] = ()
-    optional: bool = False
-    item: Any = None
+    name: str  # whole numbers whose names end in ``_bytes`` may be text with a unit
+    type: type  # a whole number is accepted for ``float``
+    default: object  # `REQUIRED` when a value has to be given
+    bounds: Bounds = Bounds()  # infinity is accepted only where it is the default
+    choices: tuple[Any, ...] = ()  # the only accepted values; empty when there are others
+    optional: bool = False  # whether None is accepted
+    item: Any = None  # type of the entries of a list
+    #: whether a mapping with a value for each kind of processor is accepted in place of one value
     by_kind: bool = False
 
     @property
@@ -103,20 +84,7 @@ class Parameter:
         return f"{text}, or null" if self.optional else text
 
     def checked(self, value: object, where: str) -> Any:
-        """Return a value as the one who declares the parameter takes it.
-
-        Parameters
-        ----------
-        value : object
-            As given.
-        where : str
-            What messages begin with.
-
-        Raises
-        ------
-        ConfigurationError
-            It is not accepted.
-        """
+        """Return a value as who declares the parameter takes it; messages begin with `where`."""
         if value is None and self.optional:
             return None
         if self.by_kind and isinstance(value, Mapping):
@@ -142,13 +110,7 @@ class Parameter:
         return value
 
     def read(self, text: str, where: str) -> Any:
-        """Return the value that a text stands for where all values are written as text.
-
-        Parameters
-        ----------
-        text, where
-            As for :meth:`checked`, which has what is raised.
-        """
+        """Return the value that a text stands for where all values are written as text."""
         value: object = text
         if self.optional and text == "null" and self.type is not str:
             value = None
@@ -186,19 +148,10 @@ def parameters_of(
 ) -> dict[str, Parameter]:
     """Return the parameters that a function or the class of a policy declares, by name.
 
-    Parameters
-    ----------
-    thing : callable or type
-        A function whose keyword-only parameters have defaults and are typed ``int``, ``float``,
-        ``bool``, ``str`` or ``Literal``, each possibly ``| None``, numbers also ``Annotated`` with
-        :class:`Bounds`; or a dataclass, whose fields have the types of their defaults.
-    lenient : bool
-        Whether parameters may also be lists and mappings, and have no defaults.
-
-    Raises
-    ------
-    ValueError
-        A parameter of a function has another type, or no default.
+    A function's keyword-only parameters have defaults and are typed ``int``, ``float``, ``bool``,
+    ``str`` or ``Literal``, each possibly ``| None``, numbers also ``Annotated`` with
+    :class:`Bounds`; others are a ValueError unless `lenient`, which also allows lists, mappings and
+    no defaults. The fields of a dataclass have the types of their defaults.
     """
     if is_dataclass(thing):
         return {field.name: _of_field(field) for field in fields(thing)}
@@ -222,21 +175,9 @@ def checked(
 ) -> dict[str, Any]:
     """Return the values of all parameters: the given ones checked, the others by default.
 
-    Parameters
-    ----------
-    what : str
-        Kind and name of what has the parameters, for messages.
-    parameters : mapping of str to Parameter
-        Those that it has.
-    given : mapping of str to object
-        Values that differ from the defaults.
-    option : bool
-        Whether parameters are called options, and text stands for a value of any type.
-
-    Raises
-    ------
-    ConfigurationError
-        A parameter is unknown or missing, or a value is not accepted.
+    `what` is kind and name of what has the parameters, for messages; with `option` they call them
+    options, and text stands for a value of any type. ConfigurationError where one is unknown,
+    missing or not accepted.
     """
     noun, values = "option" if option else "parameter", {}
     for key, value in given.items():

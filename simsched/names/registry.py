@@ -114,12 +114,7 @@ class Registry(Generic[AnyEntry]):
     def add(self, entry: AnyEntry) -> None:
         """Register an entry; the same one comes again when its module is executed again.
 
-        Raises
-        ------
-        Exception
-            Another one has the name; the message says where both are.
-        ValueError
-            A parameter has a type that cannot be checked, or no default.
+        Another one of the name is an `error`, a parameter that cannot be checked a ValueError.
         """
         _ = entry.parameters  # is what raises
         names = self._names_of(entry.home)
@@ -135,28 +130,15 @@ class Registry(Generic[AnyEntry]):
         return dict(sorted(self._entries.items()))
 
     def find(self, name: str) -> AnyEntry:
-        """Return the entry of a name.
-
-        Raises
-        ------
-        ConfigurationError
-            Unknown, the message lists the accepted names and the nearest.
-        """
+        """Return the entry of a name; the error for others lists the accepted ones."""
         self._complete()
         return self._found(name, self._entries)
 
     def find_for(self, code: str, name: str) -> AnyEntry:
-        """Return the entry that the code of a module means by a name.
+        """Return the entry that the code of the module `code` means by a name.
 
         That is one that is known everywhere or, where the module is of a user's file, one that it
         registers itself or that a module registers which it imports; the nearest comes first.
-
-        Parameters
-        ----------
-        code : str
-            Name of the module.
-        name : str
-            Name of the entry; what is raised is as for :meth:`find`.
         """
         self._complete()
         known, module = dict(self._entries), module_named(code)
@@ -169,20 +151,7 @@ class Registry(Generic[AnyEntry]):
         return self._found(name, known)
 
     def find_in_file(self, spec: str, accepted: str) -> AnyEntry:
-        """Return the entry of a user's file.
-
-        Parameters
-        ----------
-        spec : str
-            ``path.py`` or ``path.py:NAME``.
-        accepted : str
-            What would be one, for messages.
-
-        Raises
-        ------
-        ConfigurationError
-            The file is wrong, or it is not clear which of its entries is meant.
-        """
+        """Return the entry of a user's file: ``path.py`` or ``path.py:NAME``."""
         self._complete()
         found = self.of_file(load_user_file(self._what, spec))
         return found[name_in_file(spec, self._what, found, accepted)]

@@ -33,15 +33,7 @@ _MAX_SHOWN = 60
 
 
 class Spec(NamedTuple):
-    """A name with parameters, as a user writes it.
-
-    Parameters
-    ----------
-    name : str
-        Name of a policy, workload or program, or a file.
-    params : dict
-        Parameters that differ from the defaults.
-    """
+    """A name with parameters that differ from the defaults, as a user writes it."""
 
     name: str
     params: dict[str, Any]
@@ -50,23 +42,9 @@ class Spec(NamedTuple):
 def parse_spec(what: str, text: str, name_length: int | None = None) -> Spec:
     """Return name and parameters of a text.
 
-    Parameters
-    ----------
-    what : str
-        Kind of thing, for messages.
-    text : str
-        ``NAME`` or ``NAME[PARAMETER=VALUE, ...]``.
-    name_length : int, optional
-        Length of a name that may hold brackets, as those of files may; by default the name ends at
-        the first one.
+    A name of `name_length` may hold brackets, as those of files may; by default it ends at the
+    first one. A ConfigurationError says at which character the text of a `what` is wrong.
 
-    Raises
-    ------
-    ConfigurationError
-        The text has another form; the message says at which character.
-
-    Examples
-    --------
     >>> parse_spec("workload", "heat[rows=1024, leaf_bytes=2 MiB]")
     Spec(name='heat', params={'rows': 1024, 'leaf_bytes': '2 MiB'})
     >>> parse_spec("policy", "bats[sample_pages=8")
@@ -82,8 +60,6 @@ accepted ',' or ']'
 def format_spec(name: str, params: Mapping[str, Any]) -> str:
     """Return name and parameters as a text that means them.
 
-    Examples
-    --------
     >>> format_spec("heat", {"rows": 8, "leaf_bytes": "2 MiB", "note": "8"})
     "heat[rows=8,leaf_bytes=2 MiB,note='8']"
     """
@@ -95,17 +71,6 @@ def format_spec(name: str, params: Mapping[str, Any]) -> str:
 def split_outside(text: str, separator: str, most: int = -1) -> list[str]:
     """Return the parts of a text between separators that are not inside brackets.
 
-    Parameters
-    ----------
-    text : str
-        Some text, such as a list of specs.
-    separator : str
-        One character.
-    most : int
-        How often to split at most, from the left; no limit when negative.
-
-    Examples
-    --------
     >>> split_outside("policies.a[x=1.5].x", ".")
     ['policies', 'a[x=1.5]', 'x']
     """
@@ -121,17 +86,7 @@ def split_outside(text: str, separator: str, most: int = -1) -> list[str]:
 
 
 def gather(data: object, own: tuple[str, ...], what: str) -> dict[str, Any]:
-    """Move the keys of a mapping that are not its own into `parameters`.
-
-    Parameters
-    ----------
-    data : object
-        What the file holds.
-    own : tuple of str
-        Keys that stay.
-    what : str
-        The key that a mapping must have, for the message.
-    """
+    """Move the keys of a mapping that are not its `own` into `parameters`."""
     if not isinstance(data, Mapping):
         accepted = f"a name, or a mapping with the key {what}"
         raise ValueError(f"found {shown(data)}, accepted: {accepted}")
@@ -151,15 +106,8 @@ def from_spec(
 ) -> dict[str, Any]:
     """Return an entry whose name may be a spec, with the parameters of the spec beside the others.
 
-    Parameters
-    ----------
-    what : str
-        Kind of thing. Workloads get the spec as their label: tables have to say which of several
-        sizes of a program is meant.
-    gathered : dict
-        What :func:`gather` has returned.
-    parse : callable, optional
-        What reads the name; :func:`parse_spec` by default.
+    Workloads get the spec as their label: tables have to say which of several sizes of a program is
+    meant.
     """
     name = gathered.get("name")
     if not isinstance(name, str) or not {"[", "]"} & set(name):
@@ -207,7 +155,6 @@ class _Reader:
         return Spec(name, params)
 
     def _parameter(self, params: dict[str, Any]) -> None:
-        """Read ``PARAMETER=VALUE``."""
         self._take(_SPACE)
         begin = self.at
         key = self._take(_PARAMETER)
@@ -220,7 +167,6 @@ class _Reader:
         params[key] = self._value()
 
     def _value(self) -> Any:
-        """Read a value."""
         self._take(_SPACE)
         if self.text[self.at : self.at + 1] in ("'", '"'):
             begin, quote = self.at, self.text[self.at]

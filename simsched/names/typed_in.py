@@ -22,8 +22,6 @@ def parts_of(thing: Any) -> list[Any]:
     A function has bound what it wraps, its defaults and what it uses of the function around it; a
     partial one its arguments.
 
-    Examples
-    --------
     >>> [getattr(part, "__name__", part) for part in parts_of(partial(parts_of, 3))]
     ['parts_of', 3]
     """
@@ -50,7 +48,6 @@ def parts_of(thing: Any) -> list[Any]:
 
 
 def _bound(function: FunctionType) -> list[Any]:
-    """Return what a function has bound."""
     bound = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
     for cell in function.__closure__ or ():
         try:
@@ -82,15 +79,7 @@ def has_file(part: Any) -> bool:
 
 
 def was_read(module: str, file: str) -> bool:
-    """Return whether code of a module was compiled from a file of that module.
-
-    Parameters
-    ----------
-    module : str
-        Name among the global names of the code.
-    file : str
-        What the code was compiled from.
-    """
+    """Return whether code of a module, by name, was compiled from a file of that module."""
     if module == MAIN:
         main = _main_file()
         return main is not None and Path(file).resolve() == main

@@ -42,8 +42,6 @@ _loaded: dict[Path, _Loaded] = {}
 def is_file_spec(name: str) -> bool:
     """Return whether a name means something in a file: ``path.py`` or ``path.py:NAME``.
 
-    Examples
-    --------
     >>> is_file_spec("my_policy.py:Mine"), is_file_spec("bats")
     (True, False)
     """
@@ -54,8 +52,6 @@ def is_file_spec(name: str) -> bool:
 def split_file_spec(spec: str) -> tuple[Path, str]:
     """Return path and name of something in a file; the name is empty when none is given.
 
-    Examples
-    --------
     >>> split_file_spec("here/two.py:mine")
     (PosixPath('here/two.py'), 'mine')
     """
@@ -66,25 +62,10 @@ def split_file_spec(spec: str) -> tuple[Path, str]:
 def name_in_file(
     spec: str, what: str, offered: Collection[str], accepted: str, *, also: str = ""
 ) -> str:
-    """Return which of the things that a file offers is meant.
+    """Return which of the things that a file offers is meant; a ConfigurationError if none is.
 
-    Parameters
-    ----------
-    spec : str
-        See :func:`is_file_spec`. Without a name, the file must offer one thing only.
-    what : str
-        Kind of thing that is looked for, for messages.
-    offered : collection of str
-        Names of those that the file has.
-    accepted : str
-        What would be one, for messages.
-    also : str
-        What else a name may stand for, for messages: ``" class or preset"``.
-
-    Raises
-    ------
-    ConfigurationError
-        When the file offers none, or several and the spec names none, or not the one named.
+    Without a name in `spec`, the file must offer one thing only. `what` and `accepted` are for
+    messages, as is `also`: what else a name may stand for, ``" class or preset"``.
     """
     path, name = split_file_spec(spec)
     if not offered:
@@ -102,18 +83,7 @@ def load_user_file(what: str, spec: str) -> ModuleType:
 
     Modules beside the file can be imported, also later inside of functions: its directory is added
     at the end of ``sys.path``, so that they hide neither the standard library nor packages.
-
-    Parameters
-    ----------
-    what : str
-        Kind of thing that is looked for, for messages.
-    spec : str
-        See :func:`is_file_spec`.
-
-    Raises
-    ------
-    ConfigurationError
-        When the file is missing or does not run, or files are forbidden.
+    ConfigurationError where the file is missing or does not run, or files are forbidden.
     """
     if not policy_files_allowed():
         raise ConfigurationError(
@@ -149,12 +119,8 @@ def load_user_file(what: str, spec: str) -> ModuleType:
 def prefer_modules(folder: Path, places: list[str]) -> None:
     """Let modules of a directory be imported before all others of their names.
 
-    Parameters
-    ----------
-    folder : Path
-        The directory; it comes first on ``sys.path``.
-    places : list of str
-        Files below it. Modules of such names that were loaded from elsewhere are forgotten.
+    The directory comes first on ``sys.path``; modules of the names of `places`, files below it,
+    that were loaded from elsewhere are forgotten.
     """
     for place in places:
         name = place.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
@@ -175,7 +141,6 @@ def forget_modules(folder: Path) -> None:
 
 
 def _below(folder: Path, files: Iterable[Path | str]) -> bool:
-    """Return whether any of some files lies below a directory."""
     return any(Path(file).is_relative_to(folder) for file in files)
 
 

@@ -32,21 +32,9 @@ def one_or_more(data: object) -> object:
 
 
 def refuse_repeats(loc: KeyPath, names: Sequence[Hashable], accepted: str) -> None:
-    """Refuse entries of a list by whose names one could not tell them apart.
+    """Refuse entries of a list at `loc` by whose names one could not tell them apart.
 
-    Parameters
-    ----------
-    loc : tuple of str or int
-        Where the list is, from the value that is validated.
-    names : sequence
-        One per entry.
-    accepted : str
-        What there should be instead.
-
-    Raises
-    ------
-    FieldError
-        A name occurs a second time; it has both places.
+    The FieldError has both places and `accepted`, what there should be instead.
     """
     first: dict[Hashable, int] = {}
     for position, name in enumerate(names):

@@ -44,7 +44,6 @@ class PoolState:
 
     @property
     def now(self) -> Layout:
-        """The layout of the present graph."""
         assert self.layout is not None
         return self.layout
 

@@ -16,21 +16,12 @@ STRADDLES = -1  #: part of a task whose data belong to several parts
 
 
 def allocate(graph: TaskGraph, n_parts: int) -> Int32Array:
-    """Return the part of the data that each task works on.
+    """Return the part of the data that each task works on (LAWS, section 3.2, equation 1).
 
     A task is taken to divide its range evenly among its children. Part i is [i / n, (i + 1) / n). A
-    task whose range lies inside one part belongs to it, with its whole subtree. A leaf that crosses
-    a border belongs to the part that holds the larger share of it, the first of equal ones (not
-    stated in the source).
-
-    Ranges are rational numbers, so no rounding can move a task across a border. Only tasks that
-    cross one have their children looked at, and of these again only those at the borders: the
-    number of exact operations is about the number of borders times the depth of the tree.
-
-    References
-    ----------
-    Q. Chen, M. Guo, H. Guan, *LAWS: Locality-Aware Work-Stealing for Multi-socket Multi-core
-    Architectures*, ICS 2014, section 3.2 and equation 1.
+    task whose range lies inside one part belongs to it, with its whole subtree. Ranges are rational
+    numbers, and only tasks that cross a border have their children looked at: the number of exact
+    operations is about the number of borders times the depth of the tree.
     """
     part = np.full(graph.n_tasks, STRADDLES, np.int32)
     top = np.flatnonzero(graph.parent < 0)

@@ -28,7 +28,6 @@ class CoreGroups:
 
     @property
     def n(self) -> int:
-        """Number of groups."""
         return len(self.size)
 
     @property

@@ -70,7 +70,7 @@ def _only(
 def block_pools(
     graph: TaskGraph, buffers: Buffers, allocation: str, tracked_bytes: int
 ) -> BlockPools:
-    """Return how the buffers of a program are allocated and freed.
+    """Return how the buffers of a program are allocated and freed, when their consumer has ended.
 
     Buffers are freed when their consumer has ended. `immediate`: the inputs of a task are allocated
     when it is created, on its creator's node. `deferred`: just before their producer writes them,

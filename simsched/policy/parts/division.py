@@ -48,7 +48,6 @@ class Sides:
 
     @property
     def n_parts(self) -> int:
-        """Number of parts."""
         return bool(self.cpu) + len(self.devices)
 
     @property
@@ -74,7 +73,7 @@ class Loop:
 def is_loop(program: Workload) -> bool:
     """Return whether a program with divisible work can be divided anywhere.
 
-    Its parts are independent tasks, all with the same costs per unit.
+    Its parts are then independent tasks, all with the same costs per unit.
     """
     graph, division = program.graph, program.division
     assert division is not None
@@ -148,9 +147,9 @@ def step_program(view: PlanView, threads: int) -> Workload:
     """Return the program whose iterations are steps.
 
     The processor's part is a task for each of its threads, with equal shares of the part. The part
-    of a device copies its input from main memory, runs the kernel and copies the output back. The
-    kernel includes the machine's cost of a launch. A copy reads or writes main memory over the link
-    of the device.
+    of a device copies its input from main memory, runs the kernel, with the machine's cost of a
+    launch, and copies the output back. A copy reads or writes main memory over the link of the
+    device.
     """
     program, loop, sides = view.workload, loop_of(view.workload), sides_of(view, threads)
     rows = []
@@ -176,7 +175,6 @@ def step_program(view: PlanView, threads: int) -> Workload:
 
 
 def _assembled(graph: TaskGraph, loop: Loop, rows: list[_Row]) -> tuple[TaskGraph, Division]:
-    """Return the graph of a step and its division."""
     n, n_kinds = len(rows), len(loop.kinds)
     fixed, unit, least = (
         np.full((n_kinds, n), np.inf),
@@ -296,12 +294,10 @@ class DividingPolicy(PlacedPolicy[DivisionState]):
         return step_program(view, self.threads)
 
     def start(self, view: PlanView) -> DivisionState:
-        """Return who takes part."""
         sides = sides_of(view, self.threads)
         return DivisionState(sides, device_shares(sides, 0.5), np.zeros(sides.n_parts))
 
     def plan(self, view: PlanView, state: DivisionState, graph: TaskGraph) -> Plan:
-        """Return a plan in which every part stays on its workers."""
         if view.workload.division is None:
             return central_queue(graph)
         workers = list(state.sides.cpu)

@@ -4,6 +4,8 @@ The *footprint* of a task is the size of the data involved by its subtree (SOID,
 measured as what a shared cache has to hold). It is known exactly (:func:`exact_footprint`),
 estimated while the program is compiled (:func:`estimated_footprint`), or summed up from what
 hardware counters say about every task (:func:`~simsched.policy.parts.subgraphs.subtree_sums`).
+Sections and equations are those of Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
+Architectures*, Springer 2017.
 """
 
 from __future__ import annotations
@@ -37,16 +39,11 @@ def task_bytes(graph: TaskGraph) -> Int64Array:
 
 
 def exact_footprint(graph: TaskGraph) -> Int64Array:
-    """Return the bytes of data that the subtree of each task involves, shared data counted once.
+    """Return the bytes of data of each subtree, shared data counted once (section 3.4.2).
 
     Tasks of a subtree that move parts of one block are taken to share none of it until the block is
     complete: ``min(sum of moved, size of the block)``. A leaf's halo rows thus count, those between
     two leaves of the subtree do not.
-
-    References
-    ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 3.4.2 (SOID).
     """
     task, block, n_bytes = _touched(graph)
     found = np.zeros(graph.n_tasks, np.int64)
@@ -71,14 +68,10 @@ def exact_footprint(graph: TaskGraph) -> Int64Array:
 
 
 def estimated_footprint(graph: TaskGraph, input_bytes: float) -> FloatArray:
-    """Return the footprint that a compiler derives from the size of the input.
+    """Return the footprint that a compiler derives from the size of the input (Eq. 3.5).
 
     ``D(t) = input / product of the numbers of children of all ancestors of t``: every task divides
     its data evenly.
-
-    References
-    ----------
-    Q. Chen, M. Guo, Springer 2017, Eq. 3.5.
     """
     n_children = np.diff(graph.child_ptr)
     found = np.full(graph.n_tasks, float(input_bytes))
@@ -89,7 +82,7 @@ def estimated_footprint(graph: TaskGraph, input_bytes: float) -> FloatArray:
 
 
 def input_bytes(graph: TaskGraph) -> int:
-    """Return the size in bytes of the data that a graph accesses: of all blocks that it touches."""
+    """Return the size in bytes of all blocks that a graph touches."""
     return int(graph.block_bytes[np.unique(graph.access_block)].sum())
 
 
@@ -137,28 +130,19 @@ class Tiers:
 def cut_by_footprint(
     graph: TaskGraph, footprint: NDArray[np.generic], capacity_bytes: float
 ) -> Tiers:
-    """Return the tiers in which the subtrees are the largest ones that fit a cache.
+    """Return the tiers whose subtrees are the largest ones that fit a cache (section 3.4.2.3).
 
     A task that does not fit, like its parent, is upper; one that fits while its parent does not is
     a root; the others are inner. What the rule leaves open: data of exactly the capacity fit, a
     task without parent that fits is a root, and so is one that does not fit and spawns nothing.
-
-    References
-    ----------
-    Q. Chen, M. Guo, Springer 2017, section 3.4.2.3. Q. Chen, M. Guo, H. Guan, ICS 2014, section
-    3.3.
     """
     return cut_at(graph, footprint.astype(np.float64) <= capacity_bytes)
 
 
 def cut_by_level(graph: TaskGraph, level: int, *, root_level: int = 1) -> Tiers:
-    """Return the tiers in which the subtrees begin at one level of the tree.
+    """Return the tiers in which the subtrees begin at one level of the tree (section 3.4.1).
 
     A task above the level that spawns nothing is a root as well.
-
-    References
-    ----------
-    Q. Chen, M. Guo, Springer 2017, section 3.4.1.
     """
     reached = np.zeros(graph.n_tasks, bool)
     for depth, tasks in enumerate(levels(graph)):

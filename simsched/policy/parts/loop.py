@@ -169,8 +169,7 @@ def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
 def least_of_loop(workload: Workload) -> Iterator[Workload]:
     """Yield a program as a loop executes it at the least, whatever loop that is.
 
-    Leaves of a spawn tree stay, and of the rest what touches data: creating tasks is left out, and
-    so are bodies and joins that merely divide and collect.
+    Leaves of a spawn tree stay, and of the rest what touches data.
     """
     init = workload.init and _least_graph(workload.init)
     yield replace(workload, graph=_least_graph(workload.graph), init=init)

@@ -99,7 +99,6 @@ class Tracker:
 
     @property
     def n_nodes(self) -> int:
-        """Number of nodes."""
         return len(self.storage)
 
     def is_local(self, task: int, node: int) -> bool:
@@ -107,7 +106,6 @@ class Tracker:
         return not self.replicas[task] or self.storage[node] in self.replicas[task]
 
     def n_slots(self, kind: int) -> int:
-        """Return the number of slots of a kind."""
         return sum(len(workers) for workers in self.slots[kind])
 
     def running(self, kind: int) -> list[Attempt]:
@@ -183,7 +181,6 @@ class MapReducePolicy(Policy[T]):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks at the cluster in seconds."""
         return self.heartbeat_s
 
     # -------------------------------------------------------------------------------------------
@@ -231,7 +228,6 @@ class MapReducePolicy(Policy[T]):
     def _replicas(
         self, view: PlanView, tasks: JobTasks, storage: list[int]
     ) -> list[tuple[int, ...]]:
-        """Return the disks of the input of each task."""
         disks = sorted(set(storage))
         rng = np.random.default_rng(view.rng.integers(2**63))
         count = min(self.replication, len(disks))
@@ -273,7 +269,6 @@ class MapReducePolicy(Policy[T]):
         )
 
     def on_iteration(self, view: PlanView, state: T, counters: Counters) -> None:
-        """Forget the jobs that have ended."""
         state.start_iteration()
 
     # -------------------------------------------------------------------------------------------
@@ -424,9 +419,8 @@ class MapReducePolicy(Policy[T]):
     def _fill_node(self, view: HookView, state: T, node: int) -> Iterator[Decision]:
         """Yield what the free slots of a node get, those for map tasks first.
 
-        A node asks once, whatever number of slots it has: what the first one is refused, the next
-        one does not ask for again. Backups are for slots for whose kind nothing waits: as in
-        Hadoop, a backup of a map task comes before a reduce task.
+        A node asks once, whatever number of slots it has. Backups are for slots for whose kind
+        nothing waits: as in Hadoop, a backup of a map task comes before a reduce task.
         """
         live = view.live
         for kind in (MAP, REDUCE):

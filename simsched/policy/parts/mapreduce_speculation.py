@@ -65,7 +65,6 @@ class SpeculativePolicy(MapReducePolicy[H]):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks at the cluster in seconds."""
         return min(self.sample_s, self.heartbeat_s) if self.tuned_weights else self.heartbeat_s
 
     # -------------------------------------------------------------------------------------------
@@ -79,7 +78,6 @@ class SpeculativePolicy(MapReducePolicy[H]):
         return state.weights.get(_key(state, attempt), DEFAULT_WEIGHTS[kind])
 
     def score(self, state: H, attempt: Attempt) -> float:
-        """Return the progress score."""
         return progress_score(self.weights(state, attempt), attempt.phase, attempt.fraction)
 
     def rate(self, view: HookView, state: H, attempt: Attempt) -> float:
@@ -132,7 +130,6 @@ class SpeculativePolicy(MapReducePolicy[H]):
     # history
 
     def learn(self, view: HookView, state: H, attempt: Attempt) -> None:
-        """Update the weights of the node that has ended a task."""
         observed = observed_weights(state, attempt, view.live.now_ps())
         if self.tuned_weights and observed is not None:
             key = _key(state, attempt)

@@ -34,14 +34,12 @@ class Waiting:
         return any(self.jobs)
 
     def add(self, kind: int, job: int, task: int) -> None:
-        """Append a task."""
         if job not in self.tasks[kind]:
             insort(self.jobs[kind], job)
             self.tasks[kind][job] = OrderedDict()
         self.tasks[kind][job][task] = None
 
     def remove(self, kind: int, job: int, task: int) -> None:
-        """Remove a task."""
         del self.tasks[kind][job][task]
         if not self.tasks[kind][job]:
             del self.tasks[kind][job]
@@ -57,7 +55,6 @@ class Waiting:
             yield from self.tasks[kind][job]
 
     def clear(self) -> None:
-        """Forget all tasks."""
         for kind in (MAP, REDUCE):
             self.jobs[kind].clear()
             self.tasks[kind].clear()

@@ -20,7 +20,7 @@ Int32Array = NDArray[np.int32]
 def initial_roots(
     graph: TaskGraph, part: Int32Array, subtree_bytes: NDArray[np.generic], capacity_bytes: float
 ) -> BoolArray:
-    """Return the roots of the largest subtrees whose data fit a shared cache.
+    """Return the roots of the largest subtrees whose data fit a shared cache (LAWS, section 3.3.1).
 
     A task is a root if its data fit and those of its parent do not. Data of exactly the capacity
     fit. Not covered by the source, and decided here: the topmost task of a socket is a root if its
@@ -82,12 +82,7 @@ class Tuner:
     First the subtrees shrink, level by level, while each iteration is shorter than the one before.
     Only if the first smaller packing is not better do they grow in the same way from the initial
     one. The best packing is used from then on. A tie on the way down ends it, one on the way up
-    goes on.
-
-    References
-    ----------
-    Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, section 3.3.2 and algorithm 1. Q. Chen, M. Guo,
-    *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, algorithm 6.
+    goes on (LAWS, ICS 2014, section 3.3.2 and algorithm 1).
     """
 
     graph: TaskGraph  # the graph of an iteration
@@ -103,7 +98,6 @@ class Tuner:
 
     @property
     def is_done(self) -> bool:
-        """Whether the search has ended and `roots` will stay."""
         return self.phase is Phase.DONE
 
     def record(self, duration_s: float) -> None:

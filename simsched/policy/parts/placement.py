@@ -205,11 +205,11 @@ def weighted(view: PlanView) -> Placement:
 
     Notes
     -----
-    Node i gets the blocks that leaves s_i to s_(i+1) - 1 of the initialisation touch first (see
-    :func:`range_starts`), leaves being numbered in the order of the spawn tree. Blocks that no leaf
-    touches, and all blocks when there is no initialisation, are divided in the same way by their
-    index. What finds no room on its node goes to the DRAM nodes with room, again in proportion to
-    bandwidth; then to any node with room.
+    Node i gets the blocks that leaves s_i to s_(i+1) - 1 of the initialisation touch first, leaves
+    being numbered in the order of the spawn tree; s_i = ceil(n * (B_1 + ... + B_(i-1)) / (B_1 + ...
+    + B_k)) of n leaves. Blocks that no leaf touches, and all blocks when there is no
+    initialisation, are divided in the same way by their index. What finds no room on its node goes
+    to the DRAM nodes with room, again in proportion to bandwidth; then to any node with room.
 
     References
     ----------
@@ -242,7 +242,7 @@ def host_nodes(machine: Machine) -> list[int]:
 
 
 def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
-    """Return the first leaf of each node's part.
+    """Return the first leaf of each node's part; exact, so that rounding shifts no boundary.
 
     s_i = ceil(n * (B_1 + ... + B_(i-1)) / (B_1 + ... + B_k)), leaves counted from 0; part i ends
     before s_(i+1). The division is exact, so that rounding cannot shift a boundary.
@@ -360,7 +360,6 @@ def _touched_in(view: PlanView, touch_order: Int32Array) -> Placement:
 
 
 def _room(machine: Machine) -> Int64Array:
-    """Return the capacity of every node."""
     return np.array([node.capacity_bytes for node in machine.nodes], np.int64)
 
 

@@ -2,17 +2,12 @@
 
 Models are those of scikit-learn, which is imported when the first one is trained: linear
 regression, the mean of the five nearest neighbours, support vectors, and approximate nearest
-neighbours. The latter has no index as approximate searches have (scikit-learn has none):
-it is an exact search for the five nearest in a random tenth of the samples, which errs in the same
-way, by missing nearer ones.
+neighbours (Q. Chen, M. Guo, Springer 2017, section 8.7). The latter has no index as approximate
+searches have (scikit-learn has none): it is an exact search for the five nearest in a random tenth
+of the samples, which errs in the same way, by missing nearer ones.
 
 `held_out_errors` says how well a model predicts samples that it was not trained with; `simsched
 show policy 'baymax[predictor=svm]'` prints that.
-
-References
-----------
-Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-8.7.
 """
 
 from __future__ import annotations

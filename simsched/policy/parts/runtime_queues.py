@@ -267,21 +267,16 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     A worker that has ended a task pushes what that has made ready, one after the other, then comes
     round and asks for a task. One of a device with a pipeline of 2 also asks when its only task has
     begun to compute. Who asks in vain sleeps until a push calls it; whom a task is announced to is
-    up to subclasses. So a core that makes one task ready asks before those that the push has
-    called; if it makes several ready, others are faster. A device that is called by another one
-    would ask at the same moment as that; it comes first, as it does in StarPU: there a chain of
-    tasks that all devices may take goes back and forth between two of them. Of others that ask at
-    the same time the one that has been called first comes first, also where nothing takes time; of
-    cores that have just ended a task those that have pushed some come first, or have asked before.
-    A task that a worker has been given enters its pool, which fetches the data.
+    up to subclasses. Of those that ask at the same time a device called by another one comes first,
+    then who has been called first, also where nothing takes time; of cores that have just ended a
+    task those that have pushed some come first, or have asked before. A task that a worker has been
+    given enters its pool, which fetches the data.
 
     The costs are the microseconds that StarPU's simulation spends in ``_starpu_push_task``, for
     each memory node in ``_starpu_datawizard_progress``, for each datum in
     ``_starpu_fetch_task_input``, and three of them for the two empty tasks of
-    ``starpu_data_wont_use``. They are negligible as such, but decide who gets a task.
-
-    Where data are copied, all of them are in the first memory of the host at the start: programs
-    register what they have allocated. Elsewhere `placement` says where they are.
+    ``starpu_data_wont_use``. Where data are copied, all of them are in the first memory of the host
+    at the start. Readings: docs/sources/starpu.md.
 
     References
     ----------
@@ -300,7 +295,6 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     fetches_queued: ClassVar[bool] = False
 
     def start(self, view: PlanView) -> RuntimeState[Q]:
-        """Return an empty runtime."""
         for graph in (view.workload.graph, view.workload.init):
             if graph is not None and len(graph.child):
                 raise ModelError(
@@ -435,7 +429,6 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
         return given
 
     def on_finish(self, view: HookView, state: RuntimeState[Q], task: int, worker: int) -> None:
-        """Note that a worker has one task less; it does not sleep now."""
         state.held[worker] -= 1
         state.n_pushing[worker] = 0
         state.release(task, worker)

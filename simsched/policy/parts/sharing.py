@@ -30,11 +30,6 @@ def sharing_graph(graph: TaskGraph, most_sharers: int = 64) -> scipy.sparse.csr_
     Which bytes of a block a task touches is not recorded. Two tasks that touch a and b bytes of a
     block of s share ``a b / s`` of them: all that the smaller one touches when the other touches
     the whole block, which is the case of a halo.
-
-    References
-    ----------
-    R. M. Yoo et al., *Locality-aware task management for unstructured parallelism: a quantitative
-    limit study*, SPAA 2013, as summarised in Q. Chen, M. Guo, Springer 2017, section 4.3.7.
     """
     touched = touched_bytes(graph)
     by_block = touched.T.tocsr()

@@ -30,7 +30,6 @@ class Subgraphs:
 
     @property
     def n_subgraphs(self) -> int:
-        """Number of subgraphs."""
         return int(self.of_task.max(initial=UPPER)) + 1
 
 
@@ -48,7 +47,7 @@ def levels(graph: TaskGraph) -> list[Int64Array]:
 
 
 def subtree_sums(graph: TaskGraph, own: NDArray[np.generic]) -> Int64Array:
-    """Return a quantity of each task added up over its subtree.
+    """Return a quantity of each task added up over its subtree (Chen and Guo 2017, Eq. 3.6).
 
     ``S(t) = m(t) + sum of S(c) over the children c of t``. Data shared by tasks count several
     times.
@@ -90,20 +89,14 @@ def preorder(graph: TaskGraph) -> Int64Array:
 
 
 def group_tasks(graph: TaskGraph, least_tasks: int) -> Subgraphs:
-    """Return the smallest subgraphs with a given number of tasks.
+    """Return the smallest subgraphs with a given number of tasks (BATS, section 7).
 
     A task is the root of a subgraph when its subtree has at least `least_tasks` tasks and no
-    child's subtree has. Tasks above are *upper* tasks. A child of an upper task whose subtree is
-    too small becomes a subgraph of its own.
-
-    Parentless tasks with subtrees that are too small (all tasks of a dataflow graph, all of a flat
-    loop) are packed: consecutive ones by index form a subgraph with several roots, each pack
-    starting where the number of tasks passes another multiple of `least_tasks`.
-
-    References
-    ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 7 (intra-socket subgraphs); the
-    treatment of small siblings and of graphs without a spawn tree is an interpretation.
+    child's subtree has. Tasks above are *upper* tasks. The source leaves two cases open. A child of
+    an upper task whose subtree is too small becomes a subgraph of its own. Parentless tasks with
+    subtrees that are too small (all tasks of a dataflow graph, all of a flat loop) are packed:
+    consecutive ones by index form a subgraph with several roots, each pack starting where the
+    number of tasks passes another multiple of `least_tasks`.
     """
     size = subtree_sizes(graph)
     parent = graph.parent

@@ -89,7 +89,6 @@ class ThreadScheduler(PlacedPolicy[Queues]):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """The time slice."""
         return self.slice_s
 
     def start(self, view: PlanView) -> Queues:
@@ -120,7 +119,6 @@ class ThreadScheduler(PlacedPolicy[Queues]):
         )
 
     def on_ready(self, view: HookView, state: Queues, task: int, worker: int) -> Pool | None:
-        """Return the queue of the task's thread."""
         if not state.is_used:
             return None
         core = self.queue_of(view, state, task)
@@ -159,7 +157,6 @@ class ThreadScheduler(PlacedPolicy[Queues]):
         return tuple(moves)
 
     def is_due(self, state: Queues) -> bool:
-        """Return whether it is time for a round of balancing."""
         return state.ticks % max(1, round(self.balance_s / self.slice_s)) == 0
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:

@@ -1,4 +1,7 @@
-"""Balancing the traffic of memory nodes: hotness of blocks, and which blocks to migrate."""
+"""Balancing the traffic of memory nodes: hotness of blocks, and which blocks to migrate.
+
+Equations and algorithms are those of H. Zhao et al., ACM TACO 15(4), article 55, 2018.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) ->
 
 
 def hotness(samples: Int64Array, pages: Int64Array) -> FloatArray:
-    """Return the estimated traffic of each block.
+    """Return the estimated traffic of each block: Hot = (n_p / b) * (a_1 + ... + a_b) (equation 4).
 
     Hot = (n_p / b) * (a_1 + ... + a_b). A page counts at most once per loop, so the estimate
     saturates at the number of loops times the number of pages.
@@ -55,12 +58,7 @@ def hotness(samples: Int64Array, pages: Int64Array) -> FloatArray:
 
 
 def node_traffic(hot: FloatArray, home: Int32Array, n_nodes: int) -> FloatArray:
-    """Return the traffic of each node: the added hotness of its blocks; shape (n_nodes,).
-
-    References
-    ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equation 3.
-    """
+    """Return the added hotness of the blocks of each node; shape (n_nodes,) (equation 3)."""
     traffic = np.zeros(n_nodes)
     np.add.at(traffic, home[home >= 0], hot[home >= 0])
     return traffic
@@ -69,10 +67,7 @@ def node_traffic(hot: FloatArray, home: Int32Array, n_nodes: int) -> FloatArray:
 def balanced_traffic(traffic: FloatArray, bandwidth: Sequence[float]) -> FloatArray:
     """Return the traffic each node should have, in proportion to bandwidth; shape (n_nodes,).
 
-    References
-    ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equations 5 and 6; the numerator of 6 is read
-    as B_i, without which 5 would not follow.
+    Equations 5 and 6; the numerator of 6 is read as B_i, without which 5 would not follow.
     """
     shares = np.asarray(bandwidth, np.float64)
     # Exact sums: those of NumPy depend on how it adds up.
@@ -86,18 +81,12 @@ def choose_moves(
     room: Sequence[int],
     block_bytes: Int64Array,
 ) -> tuple[Int32Array, Int32Array]:
-    """Return the blocks to migrate, in this order, and their new nodes.
+    """Return the blocks to migrate, in this order, and their new nodes (algorithm 1).
 
     Nodes are sorted by excess traffic; the emptiest node is filled first, from the most congested
     node first, with the hottest block that is colder than both what the one has too much and the
-    other too little. Ties go to the lower index. Additions to the printed algorithm: excess and
-    request shrink by the hotness of a moved block (printed as an assignment), a block that finds no
-    room is passed over, and blocks that nobody has accessed stay (they would satisfy the condition
-    for ever without changing anything).
-
-    References
-    ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, algorithm 1.
+    other too little. Ties go to the lower index. Additions to the printed algorithm:
+    docs/sources/bats.md.
     """
     n_nodes = len(bandwidth)
     traffic = node_traffic(hot, home, n_nodes)

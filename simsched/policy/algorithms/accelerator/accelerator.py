@@ -51,7 +51,6 @@ class AcceleratorFcfs(AcceleratorPolicy[None]):
     """
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program with kernels that fill the device."""
         return exclusive_kernels(view)
 
 
@@ -73,5 +72,4 @@ class PriorityOrder(AcceleratorPolicy[None]):
     """
 
     def groups(self, layout: Layout) -> NDArray[np.int8]:
-        """Return the group of each task: kernels of critical applications go first."""
         return np.where(layout.is_kernel & layout.is_critical, FIRST, QUEUE).astype(np.int8)

@@ -30,8 +30,8 @@ def assign_by_age(remaining: FloatArray, core_perf: FloatArray) -> list[int]:
 
     Threads with more left come first; ties go to the lower thread. With no more threads than cores
     each gets a core of its own, the faster ones first. Otherwise each goes to the core that lacks
-    most of its share of the work, until as many are left as there are cores without a thread:
-    these are matched one to one, in the order of threads and of the speeds of cores.
+    most of its share of the work, until as many are left as there are cores without a thread: these
+    are matched one to one, in the order of threads and of the speeds of cores.
 
     >>> assign_by_age(np.array([1.0, 3.0, 2.0]), np.array([1.0, 2.0, 1.0])).index(1)
     1
@@ -95,7 +95,6 @@ class AgeBased(ThreadScheduler):
         return super().plan(view, state, graph)
 
     def on_iteration(self, view: PlanView, state: Queues, counters: Counters) -> None:
-        """Forget the threads of the iteration that has ended."""
         self._forget(state)
 
     @staticmethod
@@ -156,7 +155,6 @@ class AgeBased(ThreadScheduler):
         return super().is_due(state) or asked
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
-        """Return the moves to the new allocation."""
         place = self._places(view, state)
         core_of = self._allocation(state, list(place))
         return [

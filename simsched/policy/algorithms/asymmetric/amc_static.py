@@ -81,13 +81,9 @@ class StaticCuts(_Static):
     Notes
     -----
     The longest tasks go to the fastest group; the cuts are those of
-    :func:`~simsched.policy.parts.core_groups.cut_points`. A group's tasks stay in the order of the
-    sorted row of which they are a part: the port of the program (`prepare`) spawns the longest
-    first, and the cores of a group share a pool with a lock, first in, first out. Nobody takes
-    tasks of another group. The source leaves the order within a group to any scheduler. Lengths are
-    operations by speed: accesses to memory and dependences are not seen. Tasks that spawn and have
-    no parent start on the fastest core. With fewer tasks than groups, or one group, it is
-    parent-first stealing.
+    :func:`~simsched.policy.parts.core_groups.cut_points`. The cores of a group share a pool with a
+    lock, first in, first out; nobody takes tasks of another group. Tasks that spawn and have no
+    parent start on the fastest core. Readings: docs/sources/aats.md.
 
     References
     ----------
@@ -96,7 +92,6 @@ class StaticCuts(_Static):
     """
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program; tasks are spawned in the order of the allocation."""
         return view.workload if self._steals(view, view.workload.graph) else longest_first(view)
 
     def _steals(self, view: PlanView, graph: TaskGraph) -> bool:
@@ -105,7 +100,6 @@ class StaticCuts(_Static):
         return groups.n == 1 or int(spawned_or_alone(graph).sum()) < groups.n
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return the plan of the allocation."""
         if self._steals(view, graph):
             plan = stealing_plan("parent_first", "oldest", "oldest")
             return main_on_fastest(plan, view, graph, core_groups(view).of_worker)
@@ -134,14 +128,11 @@ class IdealAllocation(_Static):
 
     Notes
     -----
-    Each task goes to the core that would end it first. That stands for the shortest schedule of
-    independent tasks on cores of different speeds, which is NP-hard to find: others may be shorter.
-    What none can be shorter than are metrics of every run: `bound_work_s`, ``sum of operations /
-    sum of speeds`` (the case in which theorem 5.1 is met with equality), and `bound_s`, which is
-    also at least the longest task on the fastest core. Ties go to the lower worker, but last to the
-    one on which main tasks run: it has to spawn the others. Dependences and accesses to memory are
-    not seen, nor costs of the runtime; the port of the program (`prepare`) spawns the longest tasks
-    first, as for :class:`StaticCuts`.
+    Each task goes to the core that would end it first. What no schedule can be shorter than are
+    metrics of every run: `bound_work_s`, ``sum of operations / sum of speeds`` (the case in which
+    theorem 5.1 is met with equality), and `bound_s`, which is also at least the longest task on the
+    fastest core. Ties go to the lower worker, but last to the one on which main tasks run: it has
+    to spawn the others, the longest first. Readings: docs/sources/aats.md.
 
     References
     ----------
@@ -151,11 +142,9 @@ class IdealAllocation(_Static):
     """
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program; tasks are spawned in the order of the allocation."""
         return longest_first(view)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return the plan of the allocation."""
         groups, ops = core_groups(view), task_ops(view, graph)
         items = np.flatnonzero(spawned_or_alone(graph))
         worker_of = np.zeros(graph.n_tasks, np.int32)

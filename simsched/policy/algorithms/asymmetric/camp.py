@@ -99,7 +99,6 @@ class Camp(ThreadScheduler):
             )
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
-        """Return the places that threads change."""
         class_of = self._classes(view, state)
         group = state.groups.of_worker
         moves = even_out(
@@ -186,7 +185,6 @@ class BiasScheduling(ThreadScheduler):
     stall_share: float = param(0.3, low=0.0, high=1.0)
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
-        """Return the places that threads change."""
         _, stalled = speedups(view, state.groups)
         group = state.groups.of_worker
         running = running_tasks(view)

@@ -34,7 +34,6 @@ class CriticalSections(ThreadScheduler):
     least_waiting: int = param(0, low=0)
 
     def queue_of(self, view: HookView, state: Queues, task: int) -> int:
-        """Return the fastest core for a critical section, the thread's own otherwise."""
         if state.is_critical[state.task_class[task]]:
             waiting = state.notes.get("arrived", 0) - state.notes.get("left", 0) - 1
             if waiting >= self.least_waiting:

@@ -81,13 +81,10 @@ class RandomSnatching(RandomStealing[Seats]):
 
     Notes
     -----
-    The worker on the fast core and the one on the slow core swap their hardware threads. The
-    task in progress goes on at the speed of the fast core; the worker that was idle waits on the
-    slow core, where it may find a task or snatch from a still slower one. Its pool goes with it.
-    The worker that executes pays for the swap. The other one, which is parked, pays nothing: should
-    it be woken in that time, it begins at once.
-    Engines do not model the attempts of idle workers to steal; a worker that is waiting at a look
-    of the timer counts as one that has failed once. Cost and number of attempts are not published.
+    The worker on the fast core and the one on the slow core swap their hardware threads, and their
+    pools go with them. The task in progress goes on at the speed of the fast core; the worker that
+    was idle waits on the slow core, where it may find a task or snatch from a still slower one.
+    Readings: docs/sources/aats.md.
 
     References
     ----------
@@ -103,15 +100,12 @@ class RandomSnatching(RandomStealing[Seats]):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two attempts of a waiting worker in seconds."""
         return self.look_s
 
     def start(self, view: PlanView) -> Seats:
-        """Return who is where."""
         return Seats(core_groups(view).of_worker)
 
     def seats(self, view: PlanView, state: Seats) -> Int32Array:
-        """Return who is where after the swaps so far."""
         found: Int32Array = state.group
         return found
 
@@ -122,8 +116,6 @@ class RandomSnatching(RandomStealing[Seats]):
         return Update(plan=self.plan(view, state, view.workload.graph))
 
     def on_timer(self, view: HookView, state: Seats) -> tuple[Exchange, ...]:
-        """Return the swaps of this moment."""
-
         def choose(victims: list[int]) -> int:
             if self.victim == "random":
                 return victims[int(view.rng.integers(len(victims)))]

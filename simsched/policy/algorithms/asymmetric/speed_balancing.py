@@ -37,7 +37,6 @@ class SpeedBalancing(ThreadScheduler):
             state.notes.setdefault("before", {})[task] = view.live.executed_ps(task)
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
-        """Return the pulls of one round."""
         speed = self._core_speeds(view, state)
         mean = float(speed.mean())
         round_ = state.ticks

@@ -35,15 +35,12 @@ class UnpinnedStealing(RandomStealing[Int32Array]):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two moves in seconds."""
         return self.exchange_period_s
 
     def start(self, view: PlanView) -> Int32Array:
-        """Return the group of each worker's core."""
         return core_groups(view).of_worker.copy()
 
     def seats(self, view: PlanView, state: Int32Array) -> Int32Array:
-        """Return who is where after the moves so far."""
         found: Int32Array = state
         return found
 

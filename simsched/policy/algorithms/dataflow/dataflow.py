@@ -122,14 +122,12 @@ class Dataflow(Policy[DataflowState]):
             )
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the version of the program that this run-time executes."""
         version = "shared" if self.allocation == "interleaved_static" else "private"
         return variant(view.workload, version=version, control=self.control)
 
     least = staticmethod(least_versions)
 
     def start(self, view: PlanView) -> DataflowState:
-        """Return empty push queues."""
         return DataflowState(pushed=[[] for _ in range(view.n_workers)])
 
     def place(self, view: PlanView, state: DataflowState) -> Placement:

@@ -26,10 +26,8 @@ class Quick(MeasuringPolicy):
     Notes
     -----
     Two steps. The speed of a device is taken not to depend on the size of its work; it is measured
-    at a small size. Speeds are iterations per time of each part, its copies and launches included;
-    the source writes instructions per cycle and measures times.
-
-    A program without divisible work runs from a central queue.
+    at a small size. A program without divisible work runs from a central queue. Readings:
+    docs/sources/hats.md.
 
     References
     ----------
@@ -41,11 +39,9 @@ class Quick(MeasuringPolicy):
     initial_fraction: float = param(1 / 128, low=0.0, high=1.0)
 
     def first_step(self, state: DivisionState, units: int) -> int:
-        """Return the profiled part, at least a unit for each part that has a share."""
         return first_fraction(units, self.initial_fraction, int(state.unmeasured.sum()))
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
-        """Return everything."""
         state.shares = shares
         return remaining
 
@@ -63,9 +59,8 @@ class Split(MeasuringPolicy):
     Notes
     -----
     One step per chunk, the last one with what remains. Chunks of fewer units than parts go to one
-    part after the other until the speed of each is known.
-
-    A program without divisible work runs from a central queue.
+    part after the other until the speed of each is known. A program without divisible work runs
+    from a central queue.
 
     References
     ----------
@@ -77,10 +72,8 @@ class Split(MeasuringPolicy):
     chunk_units: int = param(1024, low=1)
 
     def first_step(self, state: DivisionState, units: int) -> int:
-        """Return a chunk."""
         return min(self.chunk_units, units)
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
-        """Return the next chunk."""
         state.shares = shares
         return min(self.chunk_units, remaining)

@@ -55,7 +55,6 @@ class StaticSplit(DividingPolicy):
     def divide(
         self, view: PlanView, state: DivisionState, remaining: int, counters: Counters | None
     ) -> Int64Array:
-        """Return everything, divided by the share."""
         shares = device_shares(state.sides, self.share)
         if self.model != "none":
             equal = max(1.0, remaining * self.profiled_fraction / state.sides.n_parts)
@@ -141,9 +140,7 @@ class CpuOnly(DividingPolicy):
 
     Notes
     -----
-    One thread by default, as the program that the source normalises to; one step.
-
-    A program without divisible work runs from a central queue.
+    One step, by default on one thread. A program without divisible work runs from a central queue.
 
     References
     ----------
@@ -154,7 +151,6 @@ class CpuOnly(DividingPolicy):
     def divide(
         self, view: PlanView, state: DivisionState, remaining: int, counters: Counters | None
     ) -> Int64Array:
-        """Return everything for the processor."""
         if not state.sides.cpu:
             raise ModelError(f"machine {view.machine.name} has no processor for cpu_only")
         return _all_to(state, np.arange(state.sides.n_parts) == 0, remaining)
@@ -167,9 +163,7 @@ class GpuOnly(DividingPolicy):
 
     Notes
     -----
-    One step.
-
-    A program without divisible work runs from a central queue.
+    One step. A program without divisible work runs from a central queue.
 
     References
     ----------
@@ -180,7 +174,6 @@ class GpuOnly(DividingPolicy):
     def divide(
         self, view: PlanView, state: DivisionState, remaining: int, counters: Counters | None
     ) -> Int64Array:
-        """Return everything for the devices."""
         if not state.sides.devices:
             raise ModelError(f"machine {view.machine.name} has no device for gpu_only")
         chosen = np.arange(state.sides.n_parts) >= state.sides.first_device

@@ -56,7 +56,6 @@ class Hats(MeasuringPolicy):
     variance_threshold: float = param(5e-5, low=0.0)
 
     def first_step(self, state: DivisionState, units: int) -> int:
-        """Return the initial fraction, at least a unit for each part that has a share."""
         return first_fraction(units, self.initial_fraction, int(state.unmeasured.sum()))
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:

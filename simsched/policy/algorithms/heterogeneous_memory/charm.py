@@ -66,7 +66,6 @@ class CharmMoving(ChareProgram):
     least = staticmethod(least_of_loop)
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program with its moves."""
         graph = flatten(view.workload.graph)
         plan, owner = self.residency(view, graph)
         return with_moves(view.workload, graph, plan, owner, self._cost(view))
@@ -94,7 +93,6 @@ class CharmMoving(ChareProgram):
         return Placement(home, rest.touch_order)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return who computes, fetches and evicts."""
         team = make_team(view, self.io, self.pes)
         workload = _moving(view.workload)
         if graph is workload.graph:

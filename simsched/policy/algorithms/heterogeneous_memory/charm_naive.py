@@ -50,7 +50,6 @@ class CharmNaive(ChareProgram):
     least = staticmethod(least_of_loop)
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program as independent chares."""
         return flattened(view.workload)
 
     def place(self, view: PlanView, state: None) -> Placement:
@@ -75,7 +74,6 @@ class CharmNaive(ChareProgram):
         return Placement(home, rest.touch_order)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return the fixed assignment of chares."""
         team = make_team(view, "none", self.pes)
         owner = map_chares(graph.n_tasks, len(team.pe), self.mapping)
         return Plan(

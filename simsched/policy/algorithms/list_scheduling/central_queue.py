@@ -21,10 +21,9 @@ class CentralQueue(QueuedRuntime[TaskQueue]):
     Notes
     -----
     *eager* takes tasks in the order in which they became ready, *prio* the most urgent one. A push
-    calls the first device whose worker sleeps; if there is none it calls all cores that sleep: in
-    StarPU's simulation a core that has been called once never counts as woken by the next call,
-    which therefore goes on to others. Data are fetched when a worker has taken the task; nothing is
-    known of durations.
+    calls the first device whose worker sleeps; if there is none it calls all cores that sleep. Data
+    are fetched when a worker has taken the task; nothing is known of durations. Readings:
+    docs/sources/starpu.md.
 
     References
     ----------
@@ -34,22 +33,18 @@ class CentralQueue(QueuedRuntime[TaskQueue]):
     sorted_queue: bool = param(False)
 
     def open_queues(self, view: PlanView, state: RuntimeState[TaskQueue]) -> None:
-        """Make an empty queue."""
         state.queues = TaskQueue()
 
     def enqueue(
         self, view: HookView, state: RuntimeState[TaskQueue], task: int, pusher: int
     ) -> int:
-        """Put the task behind the others."""
         state.queues.push(task, state.priority[task] if self.sorted_queue else 0)
         return state.order[0]
 
     def announced_to(self, state: RuntimeState[TaskQueue], task: int, owner: int) -> list[int]:
-        """Return the first device that sleeps, otherwise all cores, if they can execute it."""
         return state.first_to_wake(task)
 
     def choose(self, view: HookView, state: RuntimeState[TaskQueue], worker: int) -> int | None:
-        """Take the first task that the worker can execute."""
         return state.queues.pop(state.can_run(worker))
 
 
@@ -81,13 +76,11 @@ class RandomWorker(QueuedRuntime[dict[int, TaskQueue]]):
     core_weight: float = param(0.5, low=0.0)
 
     def open_queues(self, view: PlanView, state: RuntimeState[dict[int, TaskQueue]]) -> None:
-        """Give each worker an empty queue."""
         state.queues = {worker: TaskQueue() for worker in state.order}
 
     def enqueue(
         self, view: HookView, state: RuntimeState[dict[int, TaskQueue]], task: int, pusher: int
     ) -> int:
-        """Put the task into the queue of a random worker."""
         able = [w for w in state.order if state.can_run(w)(task)]
         weights = [self.device_weight if state.is_device[w] else self.core_weight for w in able]
         left, chosen = view.rng.random() * sum(weights), able[-1]
@@ -102,13 +95,11 @@ class RandomWorker(QueuedRuntime[dict[int, TaskQueue]]):
     def announced_to(
         self, state: RuntimeState[dict[int, TaskQueue]], task: int, owner: int
     ) -> list[int]:
-        """Return the worker whose queue it is."""
         return [owner]
 
     def choose(
         self, view: HookView, state: RuntimeState[dict[int, TaskQueue]], worker: int
     ) -> int | None:
-        """Take the first task of the worker's queue."""
         return state.queues[worker].pop()
 
 

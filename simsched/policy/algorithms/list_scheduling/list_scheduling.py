@@ -67,7 +67,6 @@ class ListScheduling(PlacedPolicy[None]):
     insertion: bool = param(True)
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program with its tasks tied into the order of the schedule."""
         if len(view.workload.graph.child):
             raise ModelError(
                 f"policy {self.name}: found a spawn tree in workload {view.workload.name}, "
@@ -114,15 +113,12 @@ def make_schedule(estimates: Estimates, algorithm: str, *, insertion: bool = Tru
       earliest; the worker with the smallest EST.
     * etf: the pair of ready task and worker with the smallest EST; ties to the higher static level
       (upward rank without edges). dls: the pair with the largest ``level - EST + (m - cost)``; m,
-      also in the level, is the median cost over all workers; a worker that cannot run the task
-      counts as the slowest one that can, and of an even number the middle two are averaged.
+      also in the level, is the median cost over all workers.
     * min_min and max_min: of all ready tasks that with the smallest (largest) of the smallest EFTs.
 
-    Remaining ties go to the lower worker, then to the lower task.
-
-    etf, dls, min_min and max_min compare all ready tasks for every task that they place: a second
-    for 10,000 that are independent on 64 workers that are alike, three on eight nodes, four times
-    that for twice as many.
+    Remaining ties go to the lower worker, then to the lower task. etf, dls, min_min and max_min
+    compare all ready tasks for every task that they place: a second for 10,000 that are independent
+    on 64 workers that are alike, three on eight nodes, four times that for twice as many.
     """
     mean = estimates.mean_cost_s()
     if algorithm in PAIR_RULES:

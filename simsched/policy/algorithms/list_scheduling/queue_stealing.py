@@ -35,17 +35,11 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
 
     Notes
     -----
-    A task joins the queue of the worker that has made it ready, provided that it can execute it;
-    otherwise, and when the main program submits it, workers get such tasks in turn, beginning
-    with the second one. Owners and thieves take the most urgent task that they can execute; of
-    equal ones owners take the one that came first, thieves the one that came last. A push calls all
-    workers that sleep. The victim is the first worker with a queue that is not empty which got a
-    task when it asked last; if it holds nothing that the thief can execute, the thief has asked in
-    vain. Data are fetched when a worker has taken the task.
-
-    Nearest are workers of the own core, then of the own domain, then of others by their distance;
-    of equal ones the lower. The original goes through the tree of the machine's topology in the
-    same order.
+    A task joins the queue of the worker that has made it ready, provided that it can execute it.
+    Owners and thieves take the most urgent task that they can execute; of equal ones owners take
+    the one that came first, thieves the one that came last. A push calls all workers that sleep. If
+    the victim holds nothing that the thief can execute, the thief has asked in vain. Data are
+    fetched when a worker has taken the task. Readings: docs/sources/starpu.md.
 
     References
     ----------
@@ -55,7 +49,6 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     victim: str = param("round_robin", choices=VICTIMS)
 
     def open_queues(self, view: PlanView, state: RuntimeState[StealingQueues]) -> None:
-        """Give each worker an empty queue and an order of victims."""
         nearest = self.victim == "nearest"
         state.queues = StealingQueues(
             tasks={worker: TaskQueue() for worker in state.order},
@@ -67,7 +60,6 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     def enqueue(
         self, view: HookView, state: RuntimeState[StealingQueues], task: int, pusher: int
     ) -> int:
-        """Put the task into the queue of the worker that has made it ready."""
         queues = state.queues
         if pusher < 0 or not state.can_run(pusher)(task):
             place = queues.last_pushed
@@ -83,7 +75,6 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     def choose(
         self, view: HookView, state: RuntimeState[StealingQueues], worker: int
     ) -> int | None:
-        """Take a task of the worker's own queue or steal one."""
         queues = state.queues
         queues.is_busy[worker] = False
         task = queues.tasks[worker].pop(state.can_run(worker))
@@ -110,7 +101,6 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
 
 
 def _nearest(view: PlanView, state: RuntimeState[StealingQueues], worker: int) -> list[int]:
-    """Return all workers, the nearest ones first."""
     thread = view.worker_thread
 
     def distance(other: int) -> tuple[int, int]:

@@ -27,11 +27,8 @@ class HadoopDefault(SpeculativePolicy[H]):
     Notes
     -----
     A free slot gets a failed task, else a waiting one, for map tasks one whose split is on the
-    node's disk first, else a backup of a straggler (equation 7.4): a local one first, of these the
-    one with the smallest score, since the source names no order. Stragglers have run for 60 s and
-    have no backup yet. Averages are over the running tasks of one kind in one job. In Hadoop's code
-    ended tasks count too (`average_over`), with the score 1; without them nobody is behind as soon
-    as only stragglers run.
+    node's disk first, else a backup of a straggler (equation 7.4). Averages are over the running
+    tasks of one kind in one job. Readings: docs/sources/mapreduce.md.
 
     References
     ----------

@@ -30,17 +30,8 @@ class Late(SpeculativePolicy[History]):
     When nothing waits for a free slot: no backup if ``speculative_cap`` of the slots run backups
     already, or if the node's progress, the sum of the scores of its ended and running tasks, is
     below the threshold. Otherwise the task with the longest remaining time (equation 7.6) that has
-    no backup and is slower than the threshold. Scores use Hadoop's weights.
-
-    The values of the three parameters, 10 %, 25 and 25, are those of the LATE paper; the book gives
-    none. Percentiles are interpolated; rates are compared among the tasks of one kind. As in
-    Hadoop a task has run for 60 s before it is backed up.
-
-    With ``average_over=running``, the default, the threshold is that of the tasks that run at the
-    moment. The last of a kind to run has only its own rate to be compared with, is never below it,
-    and gets no backup however slow its node is; of two, the slower one may get one.
-    ``average_over=all`` also counts the rates of ended tasks and finds such a last straggler, as
-    Hadoop's code does.
+    no backup, has run for 60 s and is slower than the threshold. Scores use Hadoop's weights.
+    Readings: docs/sources/mapreduce.md.
 
     References
     ----------

@@ -39,8 +39,9 @@ class Samr(SpeculativePolicy[History]):
         Strag_Cap: at most this part of the running tasks are stragglers.
     history : str
         File with the weights that the nodes have kept from earlier jobs of the same applications,
-        as a run from Python leaves it (see the notes); none by default. A relative path counts
-        from the working directory.
+        as :func:`~simsched.policy.parts.mapreduce_history.write_history` leaves it
+        (docs/python-api.md); none by default. It is read when the policy is made. A relative path
+        counts from the working directory.
 
     Notes
     -----

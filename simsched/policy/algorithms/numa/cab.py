@@ -77,11 +77,9 @@ class BiTierStealing(PlacedPolicy[CabState]):
     spawn_s: float = param(0.0, low=0.0, high=1e6)
 
     def start(self, view: PlanView) -> CabState:
-        """Return an empty record."""
         return CabState()
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program with what a spawn costs more."""
         return slower_spawns(view, self.spawn_s)
 
     def plan(self, view: PlanView, state: CabState, graph: TaskGraph) -> Plan:
@@ -213,7 +211,6 @@ class Cab(BiTierStealing):
     def cut(
         self, graph: TaskGraph, footprint: NDArray[Any] | None, n_sockets: int, cache_bytes: int
     ) -> Tiers | None:
-        """Return the cut at the boundary level."""
         level = self.boundary_level
         if level == EQUATION:
             data_bytes = self.data_bytes(graph)

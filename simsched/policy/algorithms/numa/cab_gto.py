@@ -86,7 +86,6 @@ class CabGtoCompile(BiTierStealing):
     def cut(
         self, graph: TaskGraph, footprint: NDArray[Any] | None, n_sockets: int, cache_bytes: int
     ) -> Tiers | None:
-        """Return the cut by footprints that a compiler estimates."""
         estimated = estimated_footprint(graph, self.data_bytes(graph))
         return cut_to_caches(
             graph, estimated, n_sockets, cache_bytes, every_socket=self.every_socket

@@ -104,7 +104,6 @@ class Laws(PlacedPolicy[LawsState]):
         return LawsState(sockets, allocate(view.workload.graph, len(sockets)))
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program with what a spawn costs more."""
         return slower_spawns(view, self.spawn_s)
 
     def plan(self, view: PlanView, state: LawsState, graph: TaskGraph) -> Plan:

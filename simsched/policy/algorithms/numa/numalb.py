@@ -82,7 +82,6 @@ class Numalb(PlacedPolicy[NumalbState]):
     least = staticmethod(least_of_loop)
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program as a loop over its leaves."""
         return flattened(view.workload)
 
     def start(self, view: PlanView) -> NumalbState:
@@ -98,13 +97,11 @@ class Numalb(PlacedPolicy[NumalbState]):
         return _lists(state.worker_of)
 
     def on_ready(self, view: HookView, state: NumalbState, task: int, worker: int) -> Pool | None:
-        """Note when the task became ready."""
         if task < len(state.ready_ps):
             state.ready_ps[task] = _now_ps(view)
         return None
 
     def on_finish(self, view: HookView, state: NumalbState, task: int, worker: int) -> None:
-        """Note how long the task took."""
         now = _now_ps(view)
         if task < len(state.duration_ps):
             begin = max(int(state.ready_ps[task]), int(state.last_end_ps[worker]))
@@ -209,7 +206,6 @@ def _lists(worker_of: Int32Array) -> Plan:
 
 
 def _now_ps(view: HookView) -> int:
-    """Return the simulated time."""
     if view.live is None:
         raise PolicyError("numalb: there is no running engine to ask for the time")
     return view.live.now_ps()

@@ -61,7 +61,6 @@ class OfflineLocality(PlacedPolicy[None]):
     least = staticmethod(least_of_loop)
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the loop with its tasks in the order of the schedule."""
         flat = flattened(view.workload)
         lists = _Scheduler(view, flat.graph, self.most_sharers).lists()
         order = np.concatenate([np.array(tasks, np.int64) for tasks in lists])

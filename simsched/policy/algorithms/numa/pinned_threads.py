@@ -31,15 +31,14 @@ class PinnedThreads(PlacedPolicy[None]):
     page_migration : {"off", "balancenuma"}
         Whether the operating system moves pages to the node that accesses them.
     scan_period_s, page_bytes, faults_to_move, thread_group : float, int, int, str
-        Of page migration; see :class:`~simsched.policy.contract.blocks.PageBalancing`.
+        Of page migration; see :class:`~simsched.policy.contract.blocks.PageBalancing`. By default
+        the filter is that of Linux, for threads that share no pages until the tasks do;
+        `faults_to_move` 1 with `thread_group` none moves pages at every remote fault.
 
     Notes
     -----
     The i-th task of each class runs on worker i modulo the number of workers; within a worker the
     oldest ready task comes first. Nobody steals.
-
-    The filter of page migration is that of Linux by default, for threads that share no pages until
-    the tasks do; `faults_to_move` 1 with `thread_group` none moves pages at every remote fault.
 
     References
     ----------
@@ -55,7 +54,6 @@ class PinnedThreads(PlacedPolicy[None]):
     thread_group: str = param("sharing", choices=THREAD_GROUPS)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return the assignment; a worker takes only its own tasks."""
         order = np.argsort(graph.task_class, kind="stable")
         counts = np.bincount(graph.task_class, minlength=len(graph.class_names))
         worker = np.empty(graph.n_tasks, np.int32)

@@ -24,13 +24,10 @@ class ManualStatic(PlacedPolicy[None]):
 
     Notes
     -----
-    The program is written as explicit threads: its spawn tree becomes a list of leaves (see
-    :func:`simsched.policy.parts.loop.flatten`), which is divided once. A worker runs its own tasks
-    in the order of its list and waits for one whose data are not ready, even if a later one could
-    run; that is how a fixed program differs from a parallel loop (`openmp_static`). Lists are in
-    the order of dependences: first the tasks that wait for none, then those that wait for these,
-    and so on. The source does not say how a programmer divides work; both usual ways are offered.
-    Going on to the next task costs a push and a pop.
+    The program is written as explicit threads: its spawn tree becomes a list of leaves
+    (:func:`~simsched.policy.parts.loop.flatten`), which is divided once. A worker runs its own
+    tasks in the order of its list, first those that wait for none, then those that wait for these,
+    and so on; it waits for one whose data are not ready. Readings: docs/sources/cab.md.
 
     References
     ----------
@@ -49,7 +46,6 @@ class ManualStatic(PlacedPolicy[None]):
         return replace(workload, graph=self._listed(view, workload.graph), init=init)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return the fixed assignment."""
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=self._owner(view, graph)
         )

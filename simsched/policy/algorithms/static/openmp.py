@@ -60,12 +60,9 @@ class OpenmpStatic(PlacedPolicy[None]):
 
     Notes
     -----
-    The program is rewritten: a spawn tree becomes a loop over its leaves in the order of the tree,
-    which is the order of the data (see :func:`simsched.policy.parts.loop.flatten` for joins that
-    access data). The initialisation is rewritten and divided in the same way, so that first touch
-    puts data where they are used. Dataflow graphs keep their edges and are divided by task index. A
-    worker runs its own items only, in the order in which they become ready, and waits at the end of
-    the iteration.
+    A spawn tree becomes a loop over its leaves (:func:`~simsched.policy.parts.loop.flatten`), that
+    of the initialisation too. A worker runs its own items only, in the order in which they become
+    ready, and waits at the end of the iteration. Readings: docs/sources/bats.md.
 
     References
     ----------
@@ -78,11 +75,9 @@ class OpenmpStatic(PlacedPolicy[None]):
     least = staticmethod(least_of_loop)
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program as loops."""
         return flattened(view.workload)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return the fixed assignment."""
         if self.schedule == "block":
             owner = static_chunks(graph.n_tasks, view.n_workers)
         else:
@@ -114,14 +109,11 @@ class OpenmpDynamic(PlacedPolicy[None]):
 
     Notes
     -----
-    The program becomes a loop as for :class:`OpenmpStatic`. Chunks are numbers of consecutive
-    items: a dynamic one has `chunk` items, a guided one the share of one worker in what is left, at
-    least `chunk`. Workers take chunks in the order of the loop, under one lock, and run their items
-    one after the other. Inside a chunk, the next item costs a push and a pop, which a compiled loop
-    does without.
-
-    Items that wait for others (merges of a sort, dataflow graphs) make a loop that cannot be cut
-    into chunks: it is taken item by item, in the order in which they become ready.
+    The program becomes a loop as for :class:`OpenmpStatic`. A dynamic chunk has `chunk` consecutive
+    items, a guided one the share of one worker in what is left, at least `chunk`. Workers take
+    chunks in the order of the loop, under one lock, and run their items one after the other. Loops
+    whose items wait for others are taken item by item as they become ready. Readings:
+    docs/sources/bats.md.
 
     References
     ----------
@@ -135,7 +127,6 @@ class OpenmpDynamic(PlacedPolicy[None]):
     least = staticmethod(least_of_loop)
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program as loops whose chunks are tied together."""
         workload = flattened(view.workload)
         init = None if workload.init is None else self._in_chunks(view, workload.init)
         return replace(workload, graph=self._in_chunks(view, workload.graph), init=init)

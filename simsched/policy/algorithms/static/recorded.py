@@ -31,9 +31,8 @@ class Recorded(PlacedPolicy[None]):
 
     Notes
     -----
-    Each worker takes from its own pool only. The order is made of dependences added to the graph,
-    so that a record that contradicts the program is an error and not a run that stalls.
-    :func:`simsched.hardware.replay.replay` fills in both from a recording.
+    Each worker takes from its own pool only. :func:`simsched.hardware.replay.replay` fills in both
+    from a recording. Readings: docs/sources/list-scheduling.md.
 
     References
     ----------

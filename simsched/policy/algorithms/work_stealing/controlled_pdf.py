@@ -38,18 +38,12 @@ class ControlledPdf(PlacedPolicy[None]):
 
     Notes
     -----
-    The tree is cut twice: into the largest subtrees whose data fit the shared cache (L2 in the
-    source, the outermost cache here), and these into the largest ones that fit the cache nearest
-    the core. The supernodes of the shared cache are executed one after another, in the order in
-    which all workers together unfold the tasks above them; the workers take the small supernodes
-    inside in the order of their creation, and one worker executes each of them alone, child first.
-    Tasks above either cut are spawned parent first.
-
-    What the programmer has to supply, the space that each subtree needs, is known exactly. The
-    algorithm is made for one shared cache and its source says that it does not apply to several
-    sockets: only the workers of the first worker's NUMA domain take part. Without a spawn tree,
-    with dependences into supernodes, without caches, or if all data fit one core's cache, these
-    workers steal at random; the initialisation is run in this way too.
+    The tree is cut twice: into the largest subtrees whose data fit the shared cache, and these into
+    the largest ones that fit the cache nearest the core. The supernodes of the shared cache are
+    executed one after another, in the order in which all workers together unfold the tasks above
+    them; the workers take the small supernodes inside in the order of their creation, and one
+    worker executes each of them alone, child first. Tasks above either cut are spawned parent
+    first. Readings: docs/sources/cab.md.
 
     References
     ----------

@@ -56,21 +56,10 @@ class Mts(PlacedPolicy[MtsState]):
     -----
     Workers take the newest task of their socket's queue, which stays close to the serial order. The
     first one that finds it empty becomes the thief and takes the oldest tasks of another socket's
-    queue; the others wait meanwhile. A steal takes the time of the probes that fail before it, of
-    the steal and of the pushes; then the tasks are in the queue of the thief's socket and end the
-    wait of its workers.
-
-    A thief that has found nothing goes on looking. A task that no worker of its own socket is about
-    to take is noticed by the thief of a random socket that looks; the sockets that look share the
-    probes which fail, because all of them were searching at the same time. Workers take the lock of
-    their socket's queue for every operation; steals do not wait for it, and probes are not counted.
-    Thieves notice tasks without a parent when the next task begins.
-
-    Interpretations. The sockets are the NUMA domains that have workers. Tasks are spawned parent
-    first: nothing is said about it, and a shared queue of new tasks suggests it. The source gives
-    two conditions for stealing, that the first worker finds the queue empty and that all cores of
-    the socket are free and its head core steals; the second is modelled without waiting for all
-    cores. With domains of different size a batch serves the largest.
+    queue; the others wait meanwhile. A thief that has found nothing goes on looking. A task that no
+    worker of its own socket is about to take is noticed by the thief of a random socket that looks.
+    Workers take the lock of their socket's queue for every operation. Readings:
+    docs/sources/cab.md.
 
     References
     ----------
@@ -84,7 +73,6 @@ class Mts(PlacedPolicy[MtsState]):
     batch: int = param(0, low=0, high=2**31 - 1)
 
     def start(self, view: PlanView) -> MtsState:
-        """Return sockets of which none steals."""
         sockets = np.unique(view.worker_domain).tolist()
         return MtsState({d: np.flatnonzero(view.worker_domain == d).tolist() for d in sockets})
 
@@ -201,7 +189,6 @@ class Mts(PlacedPolicy[MtsState]):
         return drawn
 
     def _batch(self, state: MtsState) -> int:
-        """Return the most tasks of one steal."""
         return self.batch or max(map(len, state.members.values()))
 
 

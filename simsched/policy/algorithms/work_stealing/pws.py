@@ -36,7 +36,6 @@ class Pws(PlacedPolicy[None]):
     spawn: str = param("child_first", choices=tuple(SPAWN_ORDERS))
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return one and the same plan for every graph."""
         domain = view.worker_domain
         weight = np.where(domain[:, None] == domain, 2, 1).astype(np.int32)
         np.fill_diagonal(weight, 0)

@@ -37,17 +37,9 @@ class RelaxedStealing(PlacedPolicy[Retained]):
     Notes
     -----
     Iteration 1 runs under random stealing, child first. Who has executed each task is kept, and
-    from iteration 2 on a task enters the pool of that worker when it is spawned or its
-    predecessors have ended. A worker takes its tasks in the order in which they come; one that has
-    none steals the newest task of a random victim, the one that its owner would reach last. So data
-    that the first iteration has placed, or left in a cache, are found again, and stealing evens out
-    what differs.
-
-    Interpretations: the source of this summary says that an earlier good schedule is recorded in a
-    steal tree and reused in later iterations, not which one is good; here it is that of the first
-    iteration. A steal tree tells who executes what, which engines count anyway. Children are
-    spawned parent first once a schedule is known, since each has its own worker to go to. Recording
-    costs nothing here.
+    from iteration 2 on a task enters the pool of that worker when it is spawned or its predecessors
+    have ended. A worker takes its tasks in the order in which they come; one that has none steals
+    the newest task of a random victim. Readings: docs/sources/bats.md.
 
     References
     ----------
@@ -57,11 +49,9 @@ class RelaxedStealing(PlacedPolicy[Retained]):
     """
 
     def start(self, view: PlanView) -> Retained:
-        """Return that nothing is known."""
         return Retained()
 
     def plan(self, view: PlanView, state: Retained, graph: TaskGraph) -> Plan:
-        """Return random stealing, or the schedule that is kept."""
         if state.worker is None or graph is not view.workload.graph:
             return stealing_plan()
         return Plan(
@@ -74,7 +64,6 @@ class RelaxedStealing(PlacedPolicy[Retained]):
         )
 
     def on_iteration(self, view: PlanView, state: Retained, counters: Counters) -> Update | None:
-        """Keep the schedule of iteration 1."""
         if counters.iteration != 1:
             return None
         state.worker = counters.executed_by.astype(np.int32)

@@ -74,7 +74,6 @@ class Slaw(PlacedPolicy[SlawState]):
     initial: str = param("parent_first", choices=tuple(SPAWN_ORDERS))
 
     def start(self, view: PlanView) -> SlawState:
-        """Return the state of workers that have done nothing."""
         n = view.n_workers
         return SlawState([SPAWN_ORDERS[self.initial]] * n, [0] * n, [0] * n, [0] * n)
 

@@ -45,20 +45,11 @@ class Tatl(PlacedPolicy[TatlState]):
     -----
     A queue becomes a victim on reaching ``S = C - lambda T_push + mu T_pop`` entries and a thief on
     falling to ``s = mu T_pop``; lambda and mu are the rates at which entries arrive and leave,
-    counted since the start, T_push and T_pop the costs of the machine. Both are rounded up, with
-    ``1 <= s < S <= C``. A worker takes the oldest of its own tasks (front); when it has none it
-    takes the newest one (rear) of a random victim queue of its domain, else of another domain.
-    A thief goes on looking until there is one: when a queue becomes a victim, those that wait steal
-    in random order for as long as it is one. Looking costs nothing.
-    Nothing is tried that is not a victim, so no probe fails; a queue that never reaches S is
-    invisible to thieves, however much others wait. The capacity is not published; trees that are
-    spawned parent first keep short queues and need a small one.
-
-    The task is on its way for as long as a steal over that distance costs, and is then queued at
-    the thief. Tasks are spawned parent first.
-
-    The prose of the source gives overlapping conditions for the bits; those of its algorithm are
-    used.
+    counted since the start, T_push and T_pop the costs of the machine. A worker takes the oldest of
+    its own tasks (front); when it has none it takes the newest one (rear) of a random victim queue
+    of its domain, else of another domain, and goes on looking until there is one. The task is on
+    its way for as long as a steal over that distance costs, and is then queued at the thief. Tasks
+    are spawned parent first. Readings: docs/sources/laws.md.
 
     References
     ----------
@@ -70,7 +61,6 @@ class Tatl(PlacedPolicy[TatlState]):
     capacity: int = param(64, low=2)
 
     def start(self, view: PlanView) -> TatlState:
-        """Return queues that are thieves."""
         n = view.n_workers
         return TatlState([False] * n, [0] * n, [0] * n, [0] * n)
 

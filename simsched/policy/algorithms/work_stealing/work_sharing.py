@@ -21,8 +21,8 @@ class WorkSharing(PlacedPolicy[None]):
 
     Notes
     -----
-    Tasks are spawned parent first. The order of the queue is not stated in the sources; first in,
-    first out is the default here. The contention of the lock grows with the number of workers.
+    Tasks are spawned parent first. The contention of the lock grows with the number of workers.
+    Readings: docs/sources/cab.md.
 
     References
     ----------
@@ -33,7 +33,6 @@ class WorkSharing(PlacedPolicy[None]):
     take: str = param("oldest", choices=TAKES)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return a plan in which all tasks go through the central queue."""
         return central_queue(graph, self.take)
 
 
