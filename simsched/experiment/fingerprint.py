@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
@@ -77,7 +77,7 @@ def policy_digest(policy: Policy) -> str:
     of files that define classes from which the policy derives, of the file of the placement that
     it names, and of what these files import from the user's own modules.
     """
-    classes = [cls for cls in type(policy).__mro__ if cls is not object]
+    classes = [cls for cls in type(policy).__mro__ if cls not in (Generic, object)]
     sources = [source_digest(cls) for cls in classes]
     names = [cls.__qualname__ for cls in classes]
     parameters = policy.parameters()
@@ -102,7 +102,7 @@ def is_shipped(policy: Policy) -> bool:
 
 def _code_of(policy: Policy) -> list[Any]:
     """Return the classes of a policy, and what its placement is made of."""
-    code: list[Any] = [cls for cls in type(policy).__mro__ if cls is not object]
+    code: list[Any] = [cls for cls in type(policy).__mro__ if cls not in (Generic, object)]
     if isinstance(policy, PlacedPolicy):
         code += parts_of(policy.chosen_placement())
     return code

@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
 from threading import local
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 USER_MODULE = "simsched_user_"  #: how names of modules begin that are made from such files
@@ -38,7 +38,23 @@ _thread = _Thread()
 imported_files: dict[Path, int] = {}
 
 
-class _Loader(SourceFileLoader):
+class UserLoader(SourceFileLoader):
+    """Compiles a user's file anew, which may change twice in the second that bytecode is dated by.
+
+    Nothing is written beside the file either.
+    """
+
+    is_of_user = True
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """Return what the file says now."""
+        if not self.is_of_user:
+            return super().get_code(fullname)
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class _Loader(UserLoader):
     """Executes a module, which is among those that its thread is loading meanwhile."""
 
     is_of_user = False

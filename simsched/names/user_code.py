@@ -21,6 +21,7 @@ from simsched.files.limits import POLICY_FILES, policy_files_allowed
 from simsched.names.imports import user_imports
 from simsched.names.loading import (
     USER_MODULE,
+    UserLoader,
     executing,
     imported_files,
     imports_watched,
@@ -161,14 +162,16 @@ def _stamps(what: str, files: list[Path] | dict[Path, int]) -> dict[Path, int]:
 def _executed(what: str, path: Path) -> ModuleType:
     """Return the module that a file makes."""
     name = f"{USER_MODULE}{path.stem}_{zlib.crc32(str(path).encode()):08x}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
+    if path.suffix != ".py":
         raise ConfigurationError(f"{path}: found no Python file, accepted a name ending in .py")
+    loader = UserLoader(name, str(path))
+    spec = importlib.util.spec_from_loader(name, loader)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up by name
     try:
         with imports_watched(of_user=True), executing(module):
-            spec.loader.exec_module(module)
+            loader.exec_module(module)
     except (Exception, SystemExit) as error:
         sys.modules.pop(name, None)
         if isinstance(error, SystemExit):

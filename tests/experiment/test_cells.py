@@ -107,7 +107,10 @@ def test_a_fixed_workload_seed_gives_every_run_the_same_graph(make_plain: Any) -
         ({"machines": ["knl_snc4_flt"]}, "machines\\[0\\]: unknown machine.*'knl_snc4_flat'"),
         ({"policies": ["cilk_z"]}, "policies\\[0\\]: unknown policy 'cilk_z'; did you mean"),
         ({"policies": ["bats[sample_page=1]"]}, "policies\\[0\\].sample_page: .*'sample_pages'"),
-        ({"policies": ["bats[sample_pages=0]"]}, "sample_pages: found 0, accepted 1 to"),
+        (
+            {"policies": ["bats[sample_pages=0]"]},
+            "sample_pages: found 0, accepted a whole number, 1 to",
+        ),
         ({"workloads": ["heet_small"]}, "workloads\\[0\\]: unknown workload.*'heat_small'"),
         (
             {"workloads": [{"name": "heat", "row": 5}]},

@@ -6,8 +6,8 @@ from typing import Annotated
 import pytest
 
 from simsched.names.docstrings import parameter_texts
+from simsched.names.parameters import Bounds, parameters_of
 from simsched.workload.family import Member
-from simsched.workload.registry import Bounds, parameters_of
 
 Side = Annotated[int, Bounds(1, 9)]
 
