@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,7 +20,7 @@ from simsched.workload.graph import TaskGraph
 NOBODY = -1  #: worker argument of hooks when no worker is concerned
 
 #: group (NOBODY: as the plan says), instance, transfers, paces and wakes after the push
-ReadyAnswer = tuple[int, int, list[Record]]
+ReadyAnswer = tuple[int, int, Sequence[Record]]
 
 
 class Hooks(Protocol):
@@ -48,22 +49,22 @@ class Hooks(Protocol):
     def on_ready(self, task: int, worker: int) -> ReadyAnswer | None:
         """Return where the task goes and what follows, or None to follow the plan."""
 
-    def on_start(self, task: int, worker: int) -> list[Record]:
+    def on_start(self, task: int, worker: int) -> Sequence[Record]:
         """Observe that a body begins to execute; return transfers, paces and wakes."""
 
     def on_idle(self, worker: int) -> Record | None:
         """Return what happens for a worker that found nothing, or None."""
 
-    def on_finish(self, task: int, worker: int) -> list[Record]:
+    def on_finish(self, task: int, worker: int) -> Sequence[Record]:
         """Observe the end of a task; return transfers, paces and wakes, in order."""
 
-    def on_landing(self, group: int, instance: int) -> list[Record]:
+    def on_landing(self, group: int, instance: int) -> Sequence[Record]:
         """Observe that a delayed transfer to a pool has landed; return what on_finish may."""
 
-    def on_timer(self) -> list[Record]:
+    def on_timer(self) -> Sequence[Record]:
         """Return decisions, carried out in order."""
 
-    def on_wake(self, tag: int) -> list[Record]:
+    def on_wake(self, tag: int) -> Sequence[Record]:
         """Return decisions, carried out in order."""
 
 

@@ -31,6 +31,7 @@ from simsched.policy.contract.base import (
 )
 
 MAX_WAKES = 1_000_000  #: of one instant; a policy that always asks for now would never end
+NO_RECORDS: Sequence[Record] = ()
 CHECKED = (Transfer, Exchange, Pace, Wake)  #: what means something only in a run, or together
 
 
@@ -83,37 +84,36 @@ class PolicyHooks:
         if answer is None:
             return None
         if isinstance(answer, Pool):
-            return answer.group, answer.instance, []
+            return answer.group, answer.instance, NO_RECORDS
         group, instance, rest = NOBODY, 0, tuple(answer)
         if rest and isinstance(rest[0], Pool):
             group, instance, rest = rest[0].group, rest[0].instance, rest[1:]
         return group, instance, self._records(rest, "on_ready")
 
-    def on_start(self, task: int, worker: int) -> list[Record]:
-        return self._records(
-            self._policy.on_start(self._view, self._state, task, worker), "on_start"
-        )
+    def on_start(self, task: int, worker: int) -> Sequence[Record]:
+        decisions = self._policy.on_start(self._view, self._state, task, worker)
+        return self._records(decisions, "on_start") if decisions else NO_RECORDS
 
     def on_idle(self, worker: int) -> Record | None:
         decision = self._policy.on_idle(self._view, self._state, worker)
         return None if decision is None else self._record(decision, "on_idle")
 
-    def on_finish(self, task: int, worker: int) -> list[Record]:
+    def on_finish(self, task: int, worker: int) -> Sequence[Record]:
         if self._account is not None:
             self._account.note_end(task, self._engine.now_ps())
         if not self._finishes:
-            return []
+            return NO_RECORDS
         decisions = self._policy.on_finish(self._view, self._state, task, worker)
-        return self._records(decisions, "on_finish")
+        return self._records(decisions, "on_finish") if decisions else NO_RECORDS
 
-    def on_landing(self, group: int, instance: int) -> list[Record]:
+    def on_landing(self, group: int, instance: int) -> Sequence[Record]:
         decisions = self._policy.on_landing(self._view, self._state, group, instance)
         return self._records(decisions, "on_landing")
 
-    def on_timer(self) -> list[Record]:
+    def on_timer(self) -> Sequence[Record]:
         return self._records(self._policy.on_timer(self._view, self._state), "on_timer")
 
-    def on_wake(self, tag: int) -> list[Record]:
+    def on_wake(self, tag: int) -> Sequence[Record]:
         now_ps = self._engine.now_ps()
         self._woken = self._woken + 1 if now_ps == self._woken_ps else 1
         self._woken_ps = now_ps
@@ -121,10 +121,10 @@ class PolicyHooks:
             raise self._error("on_wake", f"more than {MAX_WAKES} wakes at {now_ps} ps")
         return self._records(self._policy.on_wake(self._view, self._state, tag), "on_wake")
 
-    def _records(self, decisions: Sequence[object] | None, hook: str) -> list[Record]:
+    def _records(self, decisions: Sequence[object] | None, hook: str) -> Sequence[Record]:
         """Return decisions as backends take them."""
         if not decisions:
-            return []
+            return NO_RECORDS
         if AcquireOrder in HOOKS[hook]:  # hooks that others of its decisions call leave them
             self.orders = []
         return [self._record(decision, hook) for decision in decisions]
