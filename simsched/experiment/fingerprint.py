@@ -80,6 +80,8 @@ def policy_digest(policy: Policy) -> str:
     classes = [cls for cls in type(policy).__mro__ if cls not in (Generic, object)]
     sources = [source_digest(cls) for cls in classes]
     names = [cls.__qualname__ for cls in classes]
+    if any("<locals>" in name for name in names):  # a function makes several of one source
+        names.append(policy.name)
     parameters = policy.parameters()
     parts = {"classes": names, "sources": sources, "parameters": parameters}
     if isinstance(policy, PlacedPolicy):

@@ -485,3 +485,23 @@ def test_a_generator_file_is_built_from_where_it_was_moved_to(
     assert moved.content == source.content
     assert moved.build().graph.n_tasks == 3
     assert moved._build().name == "test_keys_moved"
+
+
+def test_policies_that_a_function_makes_of_one_source_have_keys_of_their_own(
+    make_plain: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "made.py").write_text(
+        "from simsched.policy import register\n"
+        "from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing\n"
+        "def make(name, spawn):\n"
+        "    @register(name)\n"
+        "    class Made(RandomStealing):\n"
+        "        'Of a function.'\n"
+        "        def start(self, view):\n"
+        "            return spawn\n"
+        "make('test_keys_a', 1)\n"
+        "make('test_keys_b', 2)\n"
+    )
+    made = [f"{tmp_path}/made.py:test_keys_{end}" for end in "ab"]
+    first, second = cells(make_plain(policies=made, seeds=1), tmp_path)[:2]
+    assert first.key != second.key
