@@ -9,7 +9,6 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -394,7 +393,6 @@ def test_a_policy_file_with_a_fault(refused: Refused, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import no_such_module\n")
     message = refused("run", write(tmp_path, lines={"policies": "[mine.py]"}))
     assert re.search(r"bad\.yaml:4: .*mine\.py, line 1: .*no_such_module", message), message
-    shutil.rmtree(tmp_path / "__pycache__", ignore_errors=True)
 
 
 def test_the_message_is_the_same_with_json(refused: Refused, tmp_path: Path) -> None:
