@@ -45,7 +45,7 @@ from simsched.cli.schema import init_command, schema_command
 from simsched.cli.show import show_app
 from simsched.cli.validate import validate_command
 from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
-from simsched.files.interruptions import Interruptions
+from simsched.files.interruptions import Interruptions, is_interruption
 
 
 class _OutputClosed(Exception):  # noqa: N818 (it is not wrong)
@@ -61,7 +61,9 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except BrokenPipeError as error:
             raise _OutputClosed from error
-        except KeyboardInterrupt:
+        except BaseException as error:
+            if not is_interruption(error):
+                raise
             raise typer.Abort from None
 
 
@@ -121,6 +123,7 @@ def _run(words: list[str], signals: Interruptions) -> int:
         _discard_output()
         return 0
     except (KeyboardInterrupt, typer.Abort):
+        signals.end()
         return signals.exit_code
     except MemoryError:
         return _complain("found more than the memory of this computer (or its limit) allows")

@@ -23,6 +23,7 @@ from simsched.experiment.store import Store
 from simsched.experiment.study import Study
 from simsched.files.atomic import discard_abandoned, make_directory
 from simsched.files.errors import ConfigurationError
+from simsched.files.interruptions import is_interruption
 from simsched.trace.parquet import write_rows
 
 
@@ -126,7 +127,9 @@ def _interruptions(store: Store, keys: Collection[str], directory: Path) -> Iter
     """Say on Ctrl-C how many runs are stored, from before there is a directory."""
     try:
         yield
-    except KeyboardInterrupt:
+    except BaseException as error:
+        if not is_interruption(error):
+            raise
         stored = sum(store.path(key).exists() for key in keys)
         raise Interrupted(stored, len(keys), directory) from None
 

@@ -2,29 +2,56 @@
 
 A terminal sends SIGINT for Ctrl-C and SIGHUP when it is closed; ``kill``, ``timeout`` and batch
 systems send SIGTERM.
+
+Python raises KeyboardInterrupt wherever the program happens to be. Inside a library, compiled code
+may drop it (looking an attribute up does), and clean-up code may raise another error instead.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable
 from types import FrameType, TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 #: Of which worker processes hear nothing: the process that has started them decides.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+#: After which time a signal is repeated that a library has dropped.
+REPEAT_S = 0.05
+
+
+def is_interruption(error: BaseException | None) -> bool:
+    """Return whether an exception is KeyboardInterrupt or was raised while one was handled."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+class _Asked(KeyboardInterrupt):
+    """What a signal raises; reports when nothing carries it any more."""
+
+    def __init__(self, dropped: Callable[[], None]) -> None:
+        super().__init__()
+        self._dropped = dropped
+
+    def __del__(self) -> None:
+        self._dropped()
 
 
 class Interruptions:
     """A context in which every signal that asks to end raises KeyboardInterrupt, as Ctrl-C does.
 
     A signal that is ignored, as ``nohup`` has it for SIGHUP, or that somebody else handles, stays
-    so. In another thread than the first, which alone may do this, nothing changes.
+    so. In another thread than the first, which alone may do this, nothing changes. A signal whose
+    exception is dropped within the context is repeated.
     """
 
     def __init__(self) -> None:
         self.heard: signal.Signals | None = None
+        self._over = False
         self._before: dict[int, Callable[[int, FrameType | None], Any] | int | None] = {}
 
     @property
@@ -47,9 +74,27 @@ class Interruptions:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._over = True
         for number, before in self._before.items():
             signal.signal(number, before)
 
-    def _hear(self, number: int, _frame: FrameType | None) -> NoReturn:
+    def end(self) -> None:
+        """Hear no more signals: what they ask for is being done."""
+        self._over = True
+
+    def _hear(self, number: int, _frame: FrameType | None) -> None:
+        if self._over:
+            return
         self.heard = signal.Signals(number)
-        raise KeyboardInterrupt
+        raise _Asked(self._repeat)
+
+    def _repeat(self) -> None:
+        # Later and by a thread: an exception would be dropped again while this one is deleted.
+        if not self._over:
+            later = threading.Timer(REPEAT_S, self._send)
+            later.daemon = True
+            later.start()
+
+    def _send(self) -> None:
+        if not self._over and self.heard is not None:
+            os.kill(os.getpid(), self.heard)

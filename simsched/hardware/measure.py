@@ -20,6 +20,7 @@ from typing import Any
 import simsched
 from simsched.files.atomic import discard, discard_abandoned, make_directory
 from simsched.files.errors import ConfigurationError, HardwareError, SimschedError
+from simsched.files.interruptions import is_interruption
 from simsched.hardware.disturbance import MAX_SLOWER, MIN_CPU_SHARE, disturbances
 from simsched.hardware.host import Host, Load
 from simsched.hardware.measure_schema import Matrix
@@ -170,16 +171,14 @@ def measure_alternately(
         for number in round_robin([session.n_rounds for session in sessions]):
             sessions[number].measure_round()
         return [session.finish() for session in sessions]
-    except KeyboardInterrupt:
+    except BaseException as error:
         for session in sessions:
             session.save_early()
+        if not is_interruption(error):
+            raise
         kept, planned = (sum(values) for values in zip(*map(_count, sessions), strict=True))
         where = sessions[0].directory if len(sessions) == 1 else sessions[0].directory.parent
         raise Interrupted(kept, planned, where) from None
-    except BaseException:
-        for session in sessions:
-            session.save_early()
-        raise
     finally:
         for path in sorted(created, key=lambda each: len(each.parts), reverse=True):
             with suppress(OSError):
