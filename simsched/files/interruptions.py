@@ -33,12 +33,12 @@ def is_interruption(error: BaseException | None) -> bool:
 class _Asked(KeyboardInterrupt):
     """What a signal raises; reports when nothing carries it any more."""
 
-    def __init__(self, dropped: Callable[[], None]) -> None:
-        super().__init__()
-        self._dropped = dropped
+    #: Set later: libraries make copies of exceptions, without arguments here.
+    dropped: Callable[[], None] | None = None
 
     def __del__(self) -> None:
-        self._dropped()
+        if self.dropped is not None:
+            self.dropped()
 
 
 class Interruptions:
@@ -86,7 +86,13 @@ class Interruptions:
         if self._over:
             return
         self.heard = signal.Signals(number)
-        raise _Asked(self._repeat)
+        raise self._asked()
+
+    def _asked(self) -> _Asked:
+        # Not in a variable of the frame that raises: the two would keep each other.
+        asked = _Asked()
+        asked.dropped = self._repeat
+        return asked
 
     def _repeat(self) -> None:
         # Later and by a thread: an exception would be dropped again while this one is deleted.

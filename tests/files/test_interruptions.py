@@ -72,3 +72,10 @@ def test_once_it_is_heeded_nothing_comes_again() -> None:
         time.sleep(0.2)
     with pytest.raises(KeyboardInterrupt):
         interrupt()
+
+
+def test_a_copy_as_simpy_makes_it() -> None:
+    with pytest.raises(KeyboardInterrupt) as raised, Interruptions():
+        interrupt()
+    copy = type(raised.value)(*raised.value.args)
+    assert is_interruption(copy)
