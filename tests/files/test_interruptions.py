@@ -33,6 +33,16 @@ class Deaf:
         interrupt()  # Python reports what is raised here and goes on
 
 
+def drop_it_three_times() -> None:
+    with suppress(BaseException):
+        interrupt()
+    with suppress(KeyboardInterrupt):
+        time.sleep(LONG)
+    deaf = Deaf()
+    del deaf
+    time.sleep(LONG)
+
+
 def in_clean_up() -> None:
     try:
         interrupt()
@@ -42,15 +52,8 @@ def in_clean_up() -> None:
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_what_a_library_drops_is_raised_again() -> None:
-    with pytest.raises(KeyboardInterrupt), Interruptions() as signals:
-        with suppress(BaseException):
-            interrupt()
-        with suppress(KeyboardInterrupt):
-            time.sleep(LONG)
-        deaf = Deaf()
-        del deaf
-        time.sleep(LONG)
-    assert signals.exit_code == 130
+    with pytest.raises(KeyboardInterrupt), Interruptions():
+        drop_it_three_times()
 
 
 def test_another_error_of_clean_up_is_the_interruption_too() -> None:
