@@ -53,7 +53,6 @@ def compare_command(
     """
     from simsched.experiment.compare import Difference, measure_side
     from simsched.report.compare import difference_table
-    from simsched.report.plots import draw_difference, save
 
     check_output(output, ".png")
     sides = [_cells(text, experiment, assignments or []) for text in (first, second)]
@@ -65,6 +64,8 @@ def compare_command(
         measured.append(measure_side(cells))
     found = Difference(*measured)
     if output is not None:
+        from simsched.report.plots import draw_difference, save
+
         save(draw_difference(found), output)
     if as_json:
         print_json(found.document())

@@ -52,13 +52,14 @@ def show_machine(
 ) -> None:
     """Print a machine as a tree, every number with its source, or draw it."""
     from simsched.machine import load_machine
-    from simsched.machine.draw import draw_machine
     from simsched.report.show.machine import machine_description
 
     del quiet  # there is nothing but the result
     if draw is None:
         _say("machine", name, lambda: machine_description(load_machine(name)), as_json=as_json)
         return
+    from simsched.machine.draw import draw_machine
+
     with noticing_directories(name, "a machine, by name or in a file"):
         machine = load_machine(name)
     _write_drawing(draw, lambda path: draw_machine(machine, path))

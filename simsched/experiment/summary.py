@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
+import scipy
 
 from simsched.experiment.schema import Experiment, labels
 from simsched.files.errors import ConfigurationError, unknown_name
@@ -42,7 +42,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     mean = float(array.mean())
     if len(array) < 2:
         return Estimate(mean, math.nan, 1)
-    quantile = float(stdtrit(len(array) - 1, 0.5 + CONFIDENCE / 2))
+    quantile = float(scipy.special.stdtrit(len(array) - 1, 0.5 + CONFIDENCE / 2))
     deviation = float(array.std(ddof=1))
     return Estimate(mean, quantile * deviation / math.sqrt(len(array)), len(array))
 

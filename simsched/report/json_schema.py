@@ -63,6 +63,7 @@ def schema_of(kind: str) -> Json:
     """Return the JSON Schema (draft 7) of the YAML files of one of `KINDS`."""
     if kind not in KINDS:
         raise ConfigurationError(unknown_name("kind of file", kind, KINDS))
+    _known.cache_clear()
     found = KINDS[kind].model_json_schema(schema_generator=_Generator)
     found = _plain_references(found)
     return {"$schema": DRAFT, "$id": f"simsched-{kind}.schema.json", **found}
@@ -167,8 +168,13 @@ def _names(names: Mapping[str, str], *patterns: str) -> Json:
 
 def _named(kind: str, *patterns: str) -> Json:
     """Return the schema of what there is of a kind, or of text that fits a pattern."""
-    known = {row["name"]: row["description"] for row in describe_kind(kind).data}
-    return _names(known, *patterns)
+    return _names(_known(kind), *patterns)
+
+
+@cache
+def _known(kind: str) -> dict[str, str]:
+    """Return what there is of a kind, until the next schema is asked for."""
+    return {row["name"]: row["description"] for row in describe_kind(kind).data}
 
 
 def _machine_name() -> Json:

@@ -10,7 +10,6 @@ import numpy as np
 
 from simsched.files.units import format_bandwidth, format_size, format_time
 from simsched.machine.caches import CacheLevel
-from simsched.machine.draw import machine_svg
 from simsched.machine.model import Machine, MemoryNode, Path, cost_name
 from simsched.machine.resolve import path_source_key
 from simsched.report.description import Description, Fact, Row
@@ -43,9 +42,15 @@ def machine_description(machine: Machine) -> Description:
         machine.name,
         machine.description,
         [*_totals(machine), *trees],
-        drawing=partial(machine_svg, machine),
+        drawing=partial(_drawing, machine),
         data=_data(machine),
     )
+
+
+def _drawing(machine: Machine) -> str:
+    from simsched.machine.draw import machine_svg  # with matplotlib, which takes half a second
+
+    return machine_svg(machine)
 
 
 def memory_entry(node: MemoryNode) -> str:

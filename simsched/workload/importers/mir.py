@@ -52,7 +52,6 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from simsched.files.errors import GraphError, nearest
@@ -62,6 +61,9 @@ from simsched.workload.importers._naming import check_named
 from simsched.workload.importers._source import read_text, shown
 from simsched.workload.importers.measured import Measured, MeasuredWorkload
 from simsched.workload.importers.registry import importer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NUMBERS = ("task", "parent", "child_number", "cpu_id")
 CYCLES = (
@@ -185,6 +187,8 @@ class _Table:
 
     def _integers(self, texts: pd.Series[str]) -> Int64Array:
         """Return a column as integers that are not negative."""
+        import pandas as pd
+
         values = np.asarray(pd.to_numeric(texts, errors="coerce"), dtype=np.float64)
         good = (values >= 0) & (values <= LARGEST) & (values == np.floor(values))
         if not good.all():
@@ -198,6 +202,8 @@ class _Table:
 
 def _read_csv(path: Path) -> pd.DataFrame:
     """Return a CSV file as a frame of strings."""
+    import pandas as pd
+
     text = read_text(path)
     try:
         with warnings.catch_warnings():
