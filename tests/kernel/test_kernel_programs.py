@@ -13,14 +13,13 @@ KERNEL = HERE.parents[1] / "simsched" / "engine" / "native" / "kernel"
 PROGRAMS = sorted(HERE.glob("test_*.c"))
 STRICT = [*compiling.STRICT, "-ffp-contract=off", f"-I{KERNEL}"]
 BUILDS = {
-    "plain": [],
     "optimised": ["-O3", "-DNDEBUG"],
     "sanitized": compiling.ADDRESSES,
     "threads": compiling.THREADS,
 }
 
 
-@pytest.mark.parametrize(("compiler", "build"), compiling.builds(BUILDS, quick="plain"))
+@pytest.mark.parametrize(("compiler", "build"), compiling.builds(BUILDS, quick="optimised"))
 def test_programs(compiler: str, build: str, tmp_path: Path) -> None:
     sources = [*sorted(KERNEL.rglob("*.c")), HERE / "support.c", HERE / "random_hooks.c"]
     programs = [HERE / "test_threads.c"] if build == "threads" else PROGRAMS

@@ -71,7 +71,13 @@ def test_memory_side_cache_is_shown() -> None:
     assert "latency of a miss 270 ns" in text
 
 
-@pytest.mark.parametrize("name", list_machines())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if number % 3 else [])
+        for number, name in enumerate(list_machines())
+    ],
+)
 def test_pictures_are_of_readable_size(name: str, tmp_path: Path) -> None:
     picture = tmp_path / "machine.png"
     draw_machine(load_machine(name), picture)

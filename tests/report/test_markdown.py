@@ -23,7 +23,13 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.parametrize(
+    "kind",
+    [  # for that of workloads every preset is built
+        pytest.param(kind, marks=[pytest.mark.slow] if kind == "workloads" else [])
+        for kind in NAMES
+    ],
+)
 def test_the_document_is_that_of_the_registry(kind: str) -> None:
     made = document(describe_kind(kind, full=True))
     kept = (DOCS / f"{kind}.md").read_text(encoding="utf-8")
