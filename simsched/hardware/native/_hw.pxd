@@ -39,8 +39,8 @@ cdef extern from "records.h" nogil:
 
 
 cdef extern from "runtime.h" nogil:
-    int HW_OK, HW_ERR_MEMORY, HW_ERR_THREAD, HW_ERR_PIN, HW_ERR_NODE
-    int HW_CYCLES, HW_INSTRUCTIONS, HW_LLC_MISSES, HW_N_EVENTS
+    int HW_ERR_MEMORY, HW_ERR_THREAD, HW_ERR_PIN, HW_ERR_NODE
+    int HW_CYCLES, HW_INSTRUCTIONS, HW_LLC_MISSES
 
     ctypedef struct hw_problem_t:
         const hw_program_t *program
@@ -68,6 +68,7 @@ cdef extern from "runtime.h" nogil:
         int events_error
 
     ctypedef struct hw_result_t:
+        int status
         int32_t n_done
         bint is_tsc
         double ps_per_tick
@@ -79,12 +80,9 @@ cdef extern from "runtime.h" nogil:
     const hw_program_t *const hw_programs[]
     const int32_t hw_n_programs
 
-    int hw_run_new(hw_run_t **, const hw_problem_t *)
-    int hw_run_start(hw_run_t *)
+    int hw_run_start(hw_run_t **, const hw_problem_t *)
     bint hw_run_wait(hw_run_t *, int)
-    void hw_run_stop(hw_run_t *)
     void hw_run_free(hw_run_t *)
-    int hw_run_status(const hw_run_t *)
     hw_result_t hw_run_result(const hw_run_t *)
     const hw_counters_t *hw_run_counters(const hw_run_t *, int32_t)
     const hw_records_t *hw_run_records(const hw_run_t *, int32_t)
@@ -125,17 +123,14 @@ cdef extern from "transfer.h" nogil:
 
 
 cdef extern from "latency.h" nogil:
-    int HW_CHASE_LINE
-
     ctypedef struct hw_chase_t:
         const int32_t *cpu
         int32_t n_threads
         int node
-        int64_t n_lines
+        int32_t n_lines
         int64_t n_warm, n_steps
         int32_t n_rounds
         int64_t evict_bytes
         int64_t load_items
-        uint64_t seed
 
     int hw_chase_measure(const hw_chase_t *, int64_t *)

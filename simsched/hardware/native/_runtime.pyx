@@ -78,7 +78,6 @@ def run(job):
     cdef hw_graph_t graph, init
     cdef hw_run_t *r = NULL
     cdef void **arrays = <void **>calloc(max(1, len(job.arrays)), sizeof(void *))
-    cdef int status
     cdef bint done = False
     cdef list kept = []
     if arrays is NULL:
@@ -95,14 +94,12 @@ def run(job):
         problem.program = _program(job.program)
         problem.arrays = arrays
         _fill_problem(&problem, job, kept)
-        _check(hw_run_new(&r, &problem))
+        _check(hw_run_start(&r, &problem))
         try:
-            _check(hw_run_start(r))
             while not done:
                 with nogil:
                     done = hw_run_wait(r, WAIT_MS)
                 PyErr_CheckSignals()
-            _check(hw_run_status(r))
             return _outcome(r, problem.n_workers)
         finally:
             with nogil:
@@ -142,6 +139,7 @@ cdef int _check(int status) except -1:
 cdef object _outcome(const hw_run_t *r, int n_workers):
     """Copy what the workers have counted and recorded."""
     cdef hw_result_t result = hw_run_result(r)
+    _check(result.status)
     iterations = np.array(
         [(result.iterations[i].begin_ticks, result.iterations[i].end_ticks) for i in range(result.n_done)],
         np.int64,
@@ -259,7 +257,7 @@ def measure_transfer(int kind, int32_t cpu, int32_t other, int64_t items, int64_
 
 
 def measure_chase(
-    cpus, int node, int64_t lines, int64_t warm, int64_t steps, int32_t rounds, int64_t evict, int64_t load_items
+    cpus, int node, int32_t lines, int64_t warm, int64_t steps, int32_t rounds, int64_t evict, int64_t load_items
 ):
     """Return the nanoseconds of each round of a latency probe; see latency.h."""
     cdef hw_chase_t chase
@@ -272,7 +270,7 @@ def measure_chase(
     chase.cpu = <const int32_t *>_data(kept, "cpus", cpus, np.int32, (len(cpus),))
     chase.n_threads, chase.node, chase.n_lines, chase.n_warm = len(cpus), node, lines, warm
     chase.n_steps, chase.n_rounds, chase.evict_bytes = steps, rounds, evict
-    chase.load_items, chase.seed = load_items, 1
+    chase.load_items = load_items
     with nogil:
         status = hw_chase_measure(&chase, times)
     _check(status)

@@ -34,9 +34,6 @@ typedef struct {
     int32_t n_rounds;
 } hw_stream_t;
 
-/* Number of arrays that a kind uses, each of which a sweep reads or writes once (COMPUTE: both). */
-int hw_stream_arrays(hw_stream_kind_t kind);
-
 /* Measures; round_ns gets the duration of each round. Parts differ by at most one item. */
 int hw_stream_measure(const hw_stream_t *stream, int64_t *round_ns);
 
@@ -46,7 +43,7 @@ int hw_stream_measure(const hw_stream_t *stream, int64_t *round_ns);
  */
 uint64_t hw_stream_sweep(hw_stream_kind_t kind, void *items, int64_t n, int64_t begin, int64_t end, uint64_t key);
 
-/* Pages for n items per array, on the node, touched; NULL and a status when there are none. */
+/* Pages for n items per array, each of which a sweep reads or writes once (COMPUTE: both), as hw_pages_on(), touched. */
 int hw_stream_pages(hw_stream_kind_t kind, int64_t n, int node, void **pages);
 size_t hw_stream_bytes(hw_stream_kind_t kind, int64_t n);
 

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "memory.h"
 #include "team.h"
+#include "victims.h"
 
 typedef struct {
     const hw_chase_t *chase;
@@ -12,21 +13,14 @@ typedef struct {
     _Alignas(HW_LINE) _Atomic bool is_over;
 } bench_t;
 
-/* A random number below n: splitmix64, and the high half of a product. */
-static int64_t draw(uint64_t *state, int64_t n)
+void hw_chase_link(hw_chase_line_t *lines, int32_t n)
 {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (int64_t)(((z >> 33) * (uint64_t)n) >> 31);
-}
-
-void hw_chase_link(hw_chase_line_t *lines, int64_t n, uint64_t seed)
-{
-    for (int64_t i = 0; i < n; i++)
+    hw_random_t random;
+    hw_random_init(&random, 1, 0);
+    for (int32_t i = 0; i < n; i++)
         lines[i].next = &lines[i];
-    for (int64_t i = n - 1; i > 0; i--) {
-        int64_t other = draw(&seed, i);
+    for (int32_t i = n - 1; i > 0; i--) {
+        int32_t other = hw_random_below(&random, i);
         hw_chase_line_t *next = lines[i].next;
         lines[i].next = lines[other].next;
         lines[other].next = next;
@@ -56,30 +50,23 @@ static void chase_rounds(bench_t *bench, hw_chase_line_t *lines)
 /* Writes pages of its own until whatever was cached is not any more; a new page is zeroed, which is a write too. */
 static int evict(int64_t bytes)
 {
-    void *pages = hw_pages_new((size_t)bytes);
-    if (pages == NULL)
-        return HW_ERR_MEMORY;
-    hw_pages_make_huge(pages, (size_t)bytes);
+    void *pages;
+    int status = hw_pages_on(HW_NONE, (size_t)bytes, &pages);
     int64_t n = bytes / (int64_t)sizeof(uint64_t);
-    if (n > 0)
+    if (status == HW_OK && n > 0)
         hw_stream_sweep(HW_STREAM_WRITE, pages, n, 0, n, 1);
     hw_pages_free(pages, (size_t)bytes);
-    return HW_OK;
+    return status;
 }
 
 static int chase_member(hw_team_t *team, bench_t *bench)
 {
     const hw_chase_t *chase = bench->chase;
     size_t bytes = (size_t)chase->n_lines * sizeof(hw_chase_line_t);
-    hw_chase_line_t *lines = hw_pages_new(bytes);
-    int status = lines == NULL ? HW_ERR_MEMORY : HW_OK;
+    void *lines;
+    int status = hw_pages_on(chase->node, bytes, &lines);
     if (status == HW_OK) {
-        hw_pages_make_huge(lines, bytes);
-        if (chase->node != HW_NONE && hw_pages_bind(lines, bytes, chase->node, true) != 0)
-            status = HW_ERR_NODE;
-    }
-    if (status == HW_OK) {
-        hw_chase_link(lines, chase->n_lines, chase->seed);
+        hw_chase_link(lines, chase->n_lines);
         status = evict(chase->evict_bytes);
     }
     status = hw_team_meet(team, status);

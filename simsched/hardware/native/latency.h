@@ -25,16 +25,15 @@ typedef struct {
     const int32_t *cpu;
     int32_t n_threads;
     int node; /* HW_NONE: where they are first touched */
-    int64_t n_lines;
+    int32_t n_lines;
     int64_t n_warm, n_steps; /* before the first round, in each round */
     int32_t n_rounds;
     int64_t evict_bytes; /* written before the first round */
     int64_t load_items; /* per array of the others */
-    uint64_t seed;
 } hw_chase_t;
 
 /* Links the lines to one random cycle. */
-void hw_chase_link(hw_chase_line_t *lines, int64_t n, uint64_t seed);
+void hw_chase_link(hw_chase_line_t *lines, int32_t n);
 
 /* Measures; round_ns gets the duration of each round. */
 int hw_chase_measure(const hw_chase_t *chase, int64_t *round_ns);

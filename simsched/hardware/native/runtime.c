@@ -73,7 +73,7 @@ static int fill(hw_run_t *run)
     return HW_OK;
 }
 
-int hw_run_new(hw_run_t **result, const hw_problem_t *problem)
+int hw_run_start(hw_run_t **result, const hw_problem_t *problem)
 {
     hw_run_t *run = aligned_alloc(HW_LINE, sizeof(*run));
     *result = NULL;
@@ -82,18 +82,11 @@ int hw_run_new(hw_run_t **result, const hw_problem_t *problem)
     memset(run, 0, sizeof(*run));
     run->problem = *problem;
     hw_clock_init(&run->clock);
-    hw_barrier_init(&run->barrier, problem->n_workers);
     atomic_init(&run->is_stopped, false);
-    atomic_init(&run->status, HW_OK);
-    atomic_init(&run->gate, HW_GATE_CLOSED);
     int status = fill(run);
     hw_queue_init(&run->queue, run->rings, run->ring_size);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&run->exit_condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&run->exit_lock, NULL);
+    if (status == HW_OK)
+        status = hw_team_start(&run->team, problem->cpu, problem->n_workers, hw_worker_main, run);
     if (status == HW_OK)
         *result = run;
     else
@@ -101,68 +94,30 @@ int hw_run_new(hw_run_t **result, const hw_problem_t *problem)
     return status;
 }
 
-int hw_run_start(hw_run_t *run)
-{
-    for (; run->n_started < run->problem.n_workers; run->n_started++) {
-        hw_worker_t *worker = &run->workers[run->n_started];
-        if (pthread_create(&worker->thread, NULL, hw_worker_main, worker) != 0) {
-            atomic_store_explicit(&run->gate, HW_GATE_ABANDONED, memory_order_release);
-            return HW_ERR_THREAD;
-        }
-    }
-    atomic_store_explicit(&run->gate, HW_GATE_OPEN, memory_order_release);
-    return HW_OK;
-}
-
 bool hw_run_wait(hw_run_t *run, int milliseconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)milliseconds % 1000 * 1000000;
-    until.tv_sec += milliseconds / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&run->exit_lock);
-    int status = 0;
-    while (run->n_exited < run->n_started && status == 0)
-        status = pthread_cond_timedwait(&run->exit_condition, &run->exit_lock, &until);
-    bool all = run->n_exited == run->n_started;
-    pthread_mutex_unlock(&run->exit_lock);
-    return all;
-}
-
-void hw_run_stop(hw_run_t *run)
-{
-    atomic_store(&run->is_stopped, true);
+    return hw_team_wait(&run->team, milliseconds);
 }
 
 void hw_run_free(hw_run_t *run)
 {
-    if (run == NULL)
-        return;
-    hw_run_stop(run);
-    for (int32_t w = 0; w < run->n_started; w++)
-        pthread_join(run->workers[w].thread, NULL);
+    atomic_store(&run->is_stopped, true);
+    hw_team_join(&run->team);
     for (int32_t w = 0; run->workers != NULL && w < run->problem.n_workers; w++)
         hw_pages_free(run->workers[w].records.records, (size_t)run->problem.n_records * sizeof(hw_record_t));
     hw_tasks_free(run->graph_tasks, run->problem.graph);
     if (run->problem.init != NULL)
         hw_tasks_free(run->init_tasks, run->problem.init);
     hw_pages_free(run->rings, run->rings_bytes);
-    pthread_cond_destroy(&run->exit_condition);
-    pthread_mutex_destroy(&run->exit_lock);
     free(run->iterations);
     free(run->workers);
     free(run);
 }
 
-int hw_run_status(const hw_run_t *run)
-{
-    return atomic_load(&run->status);
-}
-
 hw_result_t hw_run_result(const hw_run_t *run)
 {
     return (hw_result_t){
+        .status = atomic_load(&run->team.status),
         .n_done = run->n_done,
         .is_tsc = run->clock.is_tsc,
         .ps_per_tick = hw_clock_ps_per_tick(&run->clock),

@@ -123,11 +123,10 @@ static void run(scenario_t *init, scenario_t *graph, const int64_t *args, int mo
         .n_expected = 50,
     };
     hw_run_t *r;
-    CHECK(hw_run_new(&r, &problem) == HW_OK);
-    CHECK(hw_run_start(r) == HW_OK);
+    CHECK(hw_run_start(&r, &problem) == HW_OK);
     while (!hw_run_wait(r, 20000))
         CHECK(!"the run has stalled");
-    CHECK(hw_run_status(r) == HW_OK);
+    CHECK(hw_run_result(r).status == HW_OK);
     CHECK(hw_run_result(r).n_done == 1 + N_ITERATIONS);
     int64_t tasks = 0, started = 0, lost = 0;
     for (int32_t w = 0; w < n_workers; w++) {
