@@ -53,8 +53,7 @@ def program_of(workload: Workload, *, task_class: str = "empty", arg: int = 0) -
         args=np.full((workload.graph.n_tasks, 1), arg, np.int64),
         init_args=np.full((n_init, 1), arg, np.int64),
         arrays=(np.zeros(max(1, int(size.sum())), np.uint8),),
-        block_array=np.zeros(len(size), np.int32),
-        block_offset_bytes=np.cumsum(size) - size,
+        blocks=(len(size),),
         check=lambda: 0.0,
     )
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from simsched.hardware.mode import CHOICES, Mode
-from simsched.hardware.program import make_program, small_params
+from simsched.hardware.program import make_program, programs
 
 if sys.platform != "linux":
     pytest.skip("the task runtime needs Linux", allow_module_level=True)
@@ -25,7 +25,7 @@ MODES = tuple(
 @pytest.mark.parametrize("name", NAMES)
 def test_results_are_right_in_every_mode(name: str, mode: Mode) -> None:
     for workers in (2, 3):
-        program = make_program(name, small_params(name))
+        program = make_program(name, programs()[name].small)
         recording = execute(program, mode, workers=workers, seed=workers)
         assert program.check() <= 1.0
         workload = program.workload

@@ -38,10 +38,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import Seed, checked
-from simsched.hardware.programs._counted import (
+from simsched.hardware.programs._common import (
     AccessList,
     ProgramData,
+    Seed,
     hashed_units,
     largest_error,
     refusal,
@@ -57,8 +57,7 @@ POINT_BYTES = 16
 TOLERANCE = 1e-13  # of the largest result, for each of log2(n) steps
 
 
-@program("fft", small={"points": 2048, "block_points": 128, "iterations": 2})
-@checked
+@program(small={"points": 2048, "block_points": 128, "iterations": 2})
 def fft(
     *,
     points: Annotated[int, Bounds(2, 2**30)] = 2**20,

@@ -22,8 +22,14 @@ from typing import Annotated
 import numpy as np
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import DOUBLE_BYTES, Seed, checked, with_classes
-from simsched.hardware.programs._counted import hashed_units, largest_error, untouched
+from simsched.hardware.programs._common import (
+    DOUBLE_BYTES,
+    Seed,
+    hashed_units,
+    largest_error,
+    untouched,
+    with_classes,
+)
 from simsched.workload.builder import (
     Accesses,
     accesses,
@@ -41,8 +47,7 @@ _DIVIDE, _PIVOT, _ELIMINATE, _ = range(4)
 TOLERANCE = 1e-11  # of n, the largest element; a row that is left out differs by 1e-4 or more
 
 
-@program("ge", small={"size": 75, "pivot_rows": 8, "leaf_rows": 9})
-@checked
+@program(small={"size": 75, "pivot_rows": 8, "leaf_rows": 9})
 def ge(
     *,
     size: Annotated[int, Bounds(1, 50_000)] = 2048,
@@ -78,7 +83,6 @@ def ge(
     stride = _padded(size)
     matrix = untouched((size, stride), np.float64)
     bounds = np.minimum(np.arange(-(-size // pivot_rows) + 1) * pivot_rows, size)
-    n_blocks = len(bounds) - 1
     tasks = _enumerate(bounds, leaf_rows)
     blocks = np.diff(bounds) * (stride * DOUBLE_BYTES)
     init = first_touch_loop(blocks, (np.diff(bounds) * stride).astype(np.float64))
@@ -97,8 +101,7 @@ def ge(
         args=np.stack((bounds[tasks.step], tasks.first, tasks.last), axis=1),
         init_args=np.stack((bounds[:-1], bounds[:-1], bounds[1:]), axis=1),
         arrays=(matrix,),
-        block_array=np.zeros(n_blocks, dtype=np.int32),
-        block_offset_bytes=bounds[:-1] * (stride * DOUBLE_BYTES),
+        blocks=(len(blocks),),
         check=check,
         params=(size, stride, pivot_rows, seed),
     )

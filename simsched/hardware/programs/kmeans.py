@@ -32,10 +32,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import Seed, checked
-from simsched.hardware.programs._counted import (
+from simsched.hardware.programs._common import (
     AccessList,
     ProgramData,
+    Seed,
     hashed_units,
     largest_error,
     refusal,
@@ -53,10 +53,8 @@ _CHUNK = 2**14
 
 
 @program(
-    "kmeans",
     small={"points": 2000, "dimensions": 3, "centres": 5, "leaf_points": 150, "iterations": 3},
 )
-@checked
 def kmeans(
     *,
     points: Annotated[int, Bounds(2, 2**31)] = 2**17,

@@ -25,10 +25,10 @@ from typing import Annotated
 import numpy as np
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import Seed, checked
-from simsched.hardware.programs._counted import (
+from simsched.hardware.programs._common import (
     AccessList,
     ProgramData,
+    Seed,
     exact,
     hashed_units,
     refusal,
@@ -44,8 +44,7 @@ _DIVIDE, _INITIALISE, _MERGE, _SORT = range(4)
 KEY_BYTES = 8
 
 
-@program("merge_sort", small={"keys": 5000, "leaf_keys": 300, "iterations": 2})
-@checked
+@program(small={"keys": 5000, "leaf_keys": 300, "iterations": 2})
 def merge_sort(
     *,
     keys: Annotated[int, Bounds(1, 2**32)] = 2**21,

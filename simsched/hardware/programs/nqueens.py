@@ -32,8 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import checked
-from simsched.hardware.programs._counted import (
+from simsched.hardware.programs._common import (
     INFINITE_ERROR,
     AccessList,
     ProgramData,
@@ -97,8 +96,7 @@ def empty_board() -> Placements:
     return Placements(*(np.zeros(1, dtype=np.uint32) for _ in range(3)))
 
 
-@program("nqueens", small={"queens": 8, "prefix_rows": 3, "iterations": 2})
-@checked
+@program(small={"queens": 8, "prefix_rows": 3, "iterations": 2})
 def nqueens(
     *,
     queens: Annotated[int, Bounds(1, 15)] = 14,

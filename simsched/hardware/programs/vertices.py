@@ -20,8 +20,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import Seed, checked
-from simsched.hardware.programs._counted import exact, largest_error, refusal
+from simsched.hardware.programs._common import Seed, exact, largest_error, refusal
 from simsched.hardware.programs._vertices import (
     Edges,
     PulledGraph,
@@ -288,6 +287,6 @@ _RULES = (
 )
 
 for _kind in _RULES:
-    globals()[_kind.name] = program(_kind.name, small=_kind.small)(
-        checked(_kind.of(vertex_program, _kind, module=__name__))
+    globals()[_kind.name] = program(small=_kind.small)(
+        _kind.of(vertex_program, _kind, module=__name__)
     )

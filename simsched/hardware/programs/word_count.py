@@ -36,10 +36,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import Seed, checked
-from simsched.hardware.programs._counted import (
+from simsched.hardware.programs._common import (
     AccessList,
     ProgramData,
+    Seed,
     exact,
     refusal,
     untouched,
@@ -56,10 +56,8 @@ _CHUNK = 2**20
 
 
 @program(
-    "word_count",
     small={"words": 20_000, "vocabulary": 700, "maps": 7, "reduces": 3, "iterations": 2},
 )
-@checked
 def word_count(
     *,
     words: Count = 2**23,

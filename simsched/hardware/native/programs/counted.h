@@ -1,5 +1,5 @@
 /*
- * What programs share: counted runs and random data that Python can repeat (simsched/hardware/programs/_counted.py).
+ * What programs share: counted runs and random data that Python can repeat (simsched/hardware/programs/_common.py).
  */
 #ifndef HW_PROGRAMS_COUNTED_H
 #define HW_PROGRAMS_COUNTED_H
