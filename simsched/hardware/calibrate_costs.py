@@ -15,16 +15,15 @@ same graph; the costs are those for which both are equal:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from simsched.hardware.calibrate_host import Host
 from simsched.hardware.calibrate_probes import Measured, best_time, median_time, stream_rate
 from simsched.hardware.mode import Mode
-from simsched.hardware.primitives import Primitives, measure_primitives
 from simsched.hardware.program import Program, make_program
-from simsched.hardware.runtime import execute
+from simsched.hardware.runtime import compiled_runtime, execute
 from simsched.trace.schema import EventKind
 
 CHILD_FIRST = Mode()
@@ -173,15 +172,16 @@ def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
 
 
 def primitives(owner: int, thief: int, rounds: int) -> dict[str, Measured]:
-    """Measure the steps of scheduling between two threads several times."""
-    runs = [measure_primitives(owner, thief, rounds=30) for _ in range(rounds)]
+    """Measure the steps of scheduling between two threads several times; see native/primitives.h.
+
+    Left out are those for which the threads never met as they had to, as on a core that they share.
+    """
+    runs = [compiled_runtime().measure_primitives(owner, thief, 30) for _ in range(rounds)]
     found = {}
-    for each in fields(Primitives):
-        times = [getattr(run, each.name) for run in runs]
-        finite = [time for time in times if np.isfinite(time)]
-        if finite:
-            name = each.name.removesuffix("_s")
-            found[name] = best_time(finite, f"{name} between threads {owner} and {thief}")
+    for name in runs[0]:
+        times = [run[name] * 1e-9 for run in runs if np.isfinite(run[name])]
+        if times:
+            found[name] = best_time(times, f"{name} between threads {owner} and {thief}")
     return found
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+
+import numpy as np
 
 from simsched.files.units import format_size
 from simsched.hardware.calibrate_host import Host, available_bytes
@@ -321,29 +322,11 @@ def effective_capacities(ways: int) -> tuple[float, ...]:
     >>> round(capacities[0], 2), round(capacities[-1], 2)
     (0.63, 1.43)
     """
-    wanted = (1.0 - (number + 0.5) / SLICES for number in range(SLICES))
-    return tuple(_size_kept(ways, share) for share in wanted)
+    from scipy.special import gammainccinv  # takes longer to load than all of the rest
 
-
-def _size_kept(ways: int, share: float) -> float:
-    """Return the size of data, relative to the cache, of which a share is kept."""
-    low, high = 0.0, 2.0
-    while _share_kept(ways, high) > share:
-        high *= 2.0
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if _share_kept(ways, middle) > share else (low, middle)
-    return low
-
-
-def _share_kept(ways: int, size: float) -> float:
-    """Return the probability that fewer than `ways` other pages go where a page has gone."""
-    expected = ways * size
-    # By logarithms: of many ways, powers and factorials are no floats any more.
-    return sum(
-        math.exp(others * math.log(expected) - expected - math.lgamma(others + 1))
-        for others in range(ways)
-    )
+    # The share kept is the probability that fewer than `ways` other pages go where one has gone.
+    kept = 1.0 - (np.arange(SLICES) + 0.5) / SLICES
+    return tuple((gammainccinv(ways, kept) / ways).tolist())
 
 
 def _with_transfer(

@@ -7,6 +7,7 @@ import os
 import platform
 import resource
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,12 +89,8 @@ class Host:
         return allowed_cores()
 
     def sample(self) -> Sample:
-        """Return the present state of the clocks; where the system keeps none, nobody else runs."""
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        own = usage.ru_utime + usage.ru_stime
-        counted = _system_seconds(STAT)
-        busy, stolen = counted or (own, 0.0)
-        return Sample(time.perf_counter(), busy, stolen, own)
+        """Return the present state of the clocks."""
+        return sample()
 
     def idle_load(self, seconds: float) -> Load:
         """Return the load while this process waits."""
@@ -143,12 +140,17 @@ def caches(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _system_seconds(path: Path) -> tuple[float, float] | None:
-    """Return the CPU time of all cores since the start: busy, and kept by the hypervisor."""
-    for line in file_text(path).splitlines():
-        name, *fields = line.split()
-        if name == "cpu" and len(fields) > _STEAL_FIELD:
-            ticks = [int(each) for each in fields]
-            second = os.sysconf("SC_CLK_TCK")
-            return sum(ticks[i] for i in _BUSY_FIELDS) / second, ticks[_STEAL_FIELD] / second
-    return None
+def sample(cores: Sequence[int] | None = None) -> Sample:
+    """Return the present state of the clocks of some cores, or of all.
+
+    Where the system keeps none, nobody else runs.
+    """
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    own = usage.ru_utime + usage.ru_stime
+    names = {"cpu"} if cores is None else {f"cpu{core}" for core in cores}
+    lines = [line.split() for line in file_text(STAT).splitlines()]
+    ticks = [line[1:] for line in lines if line[0] in names and len(line) > 1 + _STEAL_FIELD]
+    second = os.sysconf("SC_CLK_TCK")
+    busy = sum(int(fields[i]) for fields in ticks for i in _BUSY_FIELDS) / second
+    stolen = sum(int(fields[_STEAL_FIELD]) for fields in ticks) / second
+    return Sample(time.perf_counter(), busy if ticks else own, stolen, own)

@@ -72,22 +72,6 @@ def mode_of(policy: Policy) -> Mode:
     )
 
 
-def policy_of(mode: Mode) -> Policy:
-    """Return the simulated policy that schedules as a mode does: the inverse of :func:`mode_of`.
-
-    There is none for nearest victims, and for child first with a central queue.
-    """
-    placement = next(name for name, own in _PLACEMENTS.items() if own == mode.placement)
-    if mode.pools == "central" and mode.order == "parent_first":
-        return WorkSharing(placement=placement)
-    if mode.pools == "deques" and mode.victims == "random":
-        return RandomStealing(spawn=mode.order, local_take=mode.own_take, placement=placement)
-    raise ConfigurationError(
-        f"mode: order {mode.order}, pools {mode.pools}, victims {mode.victims}: "
-        "no simulated policy schedules like that"
-    )
-
-
 def _require(policy: Policy, name: str, accepted: str) -> None:
     """Raise unless a parameter of a policy has the value that the runtime implements."""
     found = getattr(policy, name)

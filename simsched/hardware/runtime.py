@@ -6,6 +6,7 @@ import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -105,9 +106,7 @@ def compiled_runtime() -> Any:
     """Return the compiled runtime."""
     if sys.platform != "linux":
         raise HardwareError(f"the task runtime needs Linux, found {sys.platform}")
-    from simsched.hardware.native import _runtime
-
-    return _runtime
+    return import_module("simsched.hardware.native._runtime")
 
 
 def _pinned(workers: int | None, cores: Sequence[int] | None) -> list[int]:

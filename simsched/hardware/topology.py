@@ -14,6 +14,7 @@ from simsched.files.errors import HardwareError
 from simsched.files.limits import WORKERS
 
 SYSTEM = Path("/sys/devices/system")
+CPUINFO = Path("/proc/cpuinfo")
 #: What two hardware threads may share, the nearest first.
 SHARED = ("core", "l2", "l3", "node", "socket")
 
@@ -68,11 +69,7 @@ def allowed_cores() -> list[int]:
 
 def processor_name() -> str:
     """Return what the processor calls itself, nothing where it does not tell."""
-    for line in file_text(Path("/proc/cpuinfo")).splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == "model name":
-            return value.strip()
-    return ""
+    return value_in(CPUINFO, "model name")
 
 
 def read_topology(system: Path = SYSTEM) -> Topology:
@@ -187,3 +184,12 @@ def file_text(path: Path) -> str:
         return path.read_text(encoding="utf-8").strip()
     except OSError:
         return ""
+
+
+def value_in(path: Path, key: str) -> str:
+    """Return what the first line ``key: value`` of a file says, nothing if there is none."""
+    for line in file_text(path).splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value.strip()
+    return ""

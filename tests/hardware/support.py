@@ -11,6 +11,9 @@ import pytest
 
 from simsched.hardware.mode import CHOICES, Mode
 from simsched.hardware.program import Program
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing
+from simsched.policy.contract.base import Policy
 from simsched.workload.graph import TaskGraph, Workload
 from tests.engine.instances import random_workload
 
@@ -28,6 +31,14 @@ MODES = [
 def mode_name(mode: Mode) -> str:
     parts = [mode.order, mode.pools]
     return "-".join(parts if mode.pools == "central" else [*parts, mode.victims, mode.own_take])
+
+
+def policy_of(mode: Mode) -> Policy:
+    """Return the simulated policy that schedules as a mode does; there is none for all of them."""
+    placement = {"bind": "even"}.get(mode.placement, mode.placement)
+    if mode.pools == "central":
+        return WorkSharing(placement=placement)
+    return RandomStealing(spawn=mode.order, local_take=mode.own_take, placement=placement)
 
 
 def program_of(workload: Workload, *, task_class: str = "empty", arg: int = 0) -> Program:

@@ -9,7 +9,7 @@ import pytest
 
 from simsched.engine.run import simulate
 from simsched.hardware import preparation, runtime
-from simsched.hardware.mode import Mode, policy_of
+from simsched.hardware.mode import Mode
 from simsched.hardware.outcome import Job
 from simsched.hardware.program import Program, make_program
 from simsched.hardware.runtime import execute
@@ -20,7 +20,7 @@ from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind
 from simsched.workload.graph import TaskGraph
 from tests.engine.invariants import execution_violations
 
-from .support import MODES, mode_name, needs_linux, random_program
+from .support import MODES, mode_name, needs_linux, policy_of, random_program
 
 pytestmark = needs_linux
 
@@ -102,15 +102,9 @@ def test_spawn_order_is_the_one_asked_for(mode: Mode) -> None:
 
 
 def replayable() -> list[Mode]:
-    return [mode for mode in MODES if _is_simulated(mode)]
-
-
-def _is_simulated(mode: Mode) -> bool:
-    try:
-        policy_of(mode)
-    except runtime.ConfigurationError:
-        return False
-    return True
+    """Return the modes that the simulator has."""
+    deques = [mode for mode in MODES if mode.pools == "deques" and mode.victims == "random"]
+    return [*deques, Mode(order="parent_first", pools="central")]
 
 
 @pytest.mark.parametrize("mode", replayable(), ids=mode_name)
