@@ -84,10 +84,11 @@ class Replay:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        plain: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name, value in plain.items():
-            if isinstance(value, np.ndarray | tuple):
-                plain[name] = list(value) if isinstance(value, tuple) else value.tolist()
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {
+            name: np.asarray(value).tolist() if isinstance(value, np.ndarray | tuple) else value
+            for name, value in values.items()
+        }
         return {**plain, "pairs_in_order": self.pairs_in_order}
 
     def table(self) -> Table:
@@ -112,11 +113,10 @@ class Replay:
             lines.append(
                 (runs, "", f"{span[0]:.5g} to {span[1]:.5g}", f"{low:+.2%} to {high:+.2%}")
             )
-        for name, value in (("min", np.min), ("median", np.median), ("mean", np.mean)):
+        for name in ("min", "median", "mean", "max"):
+            value = getattr(np, name)
             of = float(value(measured)), float(value(simulated))
             lines.append(_compared(f"busy per worker [s], {name}", *of))
-        of = float(measured.max()), float(simulated.max())
-        lines.append(_compared("busy per worker [s], max", *of))
         lines.append(("busy, mean distance when sorted", "", "", f"{self.busy_distance:.2%}"))
         if self.busy_worker_error is not None:
             lines.append(("busy, worst worker", "", "", f"{self.busy_worker_error:.2%}"))
@@ -184,7 +184,12 @@ def replay(
     n_workers = recording.n_workers + prepared.n_slots
     if machine is None:
         target = plain_machine(n_workers)
-        _check_kinds(recording, prepared)
+        kinds = prepared.workload.graph.kinds
+        if kinds != ("cpu",):
+            raise ConfigurationError(
+                f"{recording.name}: its tasks have costs on {', '.join(kinds)}; "
+                "accepted with this policy: a machine with such processors"
+            )
     if n_workers > target.n_threads:
         raise ConfigurationError(
             f"{recording.name}: found {recording.n_workers} workers, machine {target.name} has "
@@ -224,16 +229,6 @@ def _check_recorded(
         raise ConfigurationError(
             f"{name}: policy recorded: the messages between its nodes need workers of their own; "
             "accepted no machine"
-        )
-
-
-def _check_kinds(recording: Recording, prepared: Prepared) -> None:
-    """Raise an error if costs depend on processors that the plain machine does not have."""
-    kinds = prepared.workload.graph.kinds
-    if kinds != ("cpu",):
-        raise ConfigurationError(
-            f"{recording.name}: its tasks have costs on {', '.join(kinds)}; "
-            "accepted with this policy: a machine with such processors"
         )
 
 
@@ -281,10 +276,10 @@ def _compare(
     middle = int(np.argsort(makespans, kind="stable")[(len(makespans) - 1) // 2])
     simulated = found[middle][1]
     stated = recording.details.get("core_busy_s", [])
-    busy = _seconds(measured.busy_ps)
+    busy = measured.busy_ps.astype(np.float64) * PS
     if len(stated) == recording.n_workers:
         busy = np.asarray(stated, dtype=np.float64)
-    like = _seconds(simulated.busy_ps[: recording.n_workers])
+    like = simulated.busy_ps[: recording.n_workers].astype(np.float64) * PS
     starts = measured.start_ps[placed], simulated.start_ps[:n_tasks][placed]
     makespan = _makespan_s(measured, placed)
     return Replay(
@@ -317,10 +312,6 @@ def _makespan_s(timeline: Timeline, placed: NDArray[np.bool_]) -> float:
     return (timeline.finish_ps - int(starts.min())) * PS
 
 
-def _seconds(times_ps: NDArray[np.int64]) -> FloatArray:
-    return np.asarray(times_ps, dtype=np.float64) * PS
-
-
 def _error(measured: float, simulated: float) -> float:
     """Return the relative error of a value; 0 for two zeros."""
     if measured == simulated:
@@ -337,8 +328,7 @@ def _mean_distance(measured: FloatArray, simulated: FloatArray) -> float:
 
 def _worst_error(measured: FloatArray, simulated: FloatArray) -> float:
     """Return the largest relative difference of two samples, element by element."""
-    pairs = zip(measured.tolist(), simulated.tolist(), strict=True)
-    return max((abs(_error(a, b)) for a, b in pairs), default=0.0)
+    return max(abs(_error(a, b)) for a, b in zip(measured, simulated, strict=True))
 
 
 def _rank_correlation(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
@@ -398,17 +388,12 @@ def _circumstances(
 
 def _cost_sentence(machine: Machine) -> str:
     """Say what the runtime costs on a machine."""
-    costs = {
-        f.name.removesuffix("_ps"): getattr(machine.costs, f.name)
-        for f in fields(machine.costs)
-        if f.name.endswith("_ps")
-    }
-    stated = [f"{name} {_nanoseconds(value)}" for name, value in costs.items() if np.any(value)]
+    stated = []
+    for each in fields(machine.costs):
+        # One cost, or costs by distance.
+        values = np.atleast_1d(getattr(machine.costs, each.name))
+        if each.name.endswith("_ps") and values.any():
+            nanoseconds = "/".join(f"{value * 1e-3:g}" for value in values)
+            stated.append(f"{each.name.removesuffix('_ps')} {nanoseconds}")
     what = f"of machine {machine.name}: {', '.join(stated)} [ns]" if stated else "none"
     return f"Costs of the runtime {what}."
-
-
-def _nanoseconds(value: int | tuple[int, ...]) -> str:
-    """Return a cost, or costs by distance, in nanoseconds."""
-    values = value if isinstance(value, tuple) else (value,)
-    return "/".join(f"{each * 1e-3:g}" for each in values)
