@@ -85,17 +85,9 @@ def fft(
     data = ProgramData(n_blocks, len(tasks.low))
     found_points, given = untouched(points, np.complex128), _roots(points)
     ends = POINT_BYTES * block_points * np.arange(1, n_blocks + 1, dtype=np.int64)
-    blocks = _Blocks(
-        *(
-            data.add(array, ends)
-            for array in (
-                untouched(points, np.complex128),
-                found_points,
-                given,
-                untouched(points, np.complex128),
-            )
-        )
-    )
+    signal, roots = (untouched(points, np.complex128) for _ in range(2))
+    arrays = (signal, found_points, given, roots)
+    blocks = _Blocks(*(data.add(array, ends) for array in arrays))
     graph = _graph(tasks, block_points, data.block_bytes, blocks)
     init = _init(n_blocks, block_points, data.block_bytes, blocks)
 
@@ -122,8 +114,7 @@ def fft(
 def _check_power(parameter: str, found: int, low: int, high: int) -> None:
     """Refuse what is not a power of two or out of bounds."""
     if found & (found - 1) or not low <= found <= high:
-        accepted = f"a power of two, {low} to {high}"
-        raise refusal("fft", parameter, found, accepted)
+        raise refusal("fft", parameter, found, f"a power of two, {low} to {high}")
 
 
 @dataclass(frozen=True)
@@ -154,37 +145,21 @@ class _Tasks:
 def _enumerate(n_blocks: int) -> _Tasks:
     """Return the tasks of all steps."""
     every = np.arange(n_blocks, dtype=np.int64)
-    lows, distances, roots, sources, targets = [], [], [], [], []
     writer = np.full(n_blocks, -1, dtype=np.int64)
-    begin, distance = 0, n_blocks // 2
-    while distance:
+    tasks, edges = [], []
+    begin = 0
+    for distance in (n_blocks >> step for step in range(1, n_blocks.bit_length() + 1)):
         low = every[every & distance == 0]
-        number = begin + np.arange(len(low), dtype=np.int64)
-        for block in (low, low + distance):
-            sources.append(writer[block])
-            targets.append(number)
-        writer[low], writer[low + distance] = number, number
-        lows.append(low)
-        distances.append(np.full(len(low), distance))
-        roots.append(distance + low % distance)
-        begin, distance = begin + len(low), distance // 2
-    lows.append(every)
-    distances.append(np.zeros(n_blocks, dtype=np.int64))
-    roots.append(np.zeros(n_blocks, dtype=np.int64))
-    sources.append(writer)
-    targets.append(begin + every)
-    source, target = np.concatenate(sources), np.concatenate(targets)
-    first = np.zeros(begin + n_blocks, dtype=np.int64)
-    first[target[source < 0]] = 1
-    exists = source >= 0
-    return _Tasks(
-        np.concatenate(lows),
-        np.concatenate(distances),
-        np.concatenate(roots),
-        first,
-        source[exists],
-        target[exists],
-    )
+        touched = np.concatenate((low, low + distance)) if distance else low
+        number = np.resize(begin + np.arange(len(low), dtype=np.int64), len(touched))
+        edges.append((writer[touched], number))
+        writer[touched] = number
+        root = distance + low % max(distance, 1)
+        tasks.append((low, np.full_like(low, distance), root, np.full_like(low, begin == 0)))
+        begin += len(low)
+    source, target = (np.concatenate(part) for part in zip(*edges, strict=True))
+    lows, distances, roots, firsts = (np.concatenate(part) for part in zip(*tasks, strict=True))
+    return _Tasks(lows, distances, roots, firsts, source[source >= 0], target[source >= 0])
 
 
 def _graph(tasks: _Tasks, block_points: int, bytes_of: Int64Array, blocks: _Blocks) -> TaskGraph:
