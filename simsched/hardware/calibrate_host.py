@@ -6,6 +6,8 @@ them vanish, caches are shared by those that are left.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from simsched.hardware.topology import (
     Site,
     Topology,
     file_text,
+    numbered,
     parse_list,
     processor_name,
     read_topology,
@@ -155,41 +158,27 @@ def _caches(domains: Sequence[Domain], system: Path) -> tuple[HostCache, ...]:
     """Return the levels that the first thread has, and how its siblings share them."""
     cores = [core for domain in domains for core in domain.cores]
     found = []
-    for folder in sorted((system / "cpu" / f"cpu{cores[0][0]}" / "cache").glob("index[0-9]*")):
+    for folder in numbered(system / "cpu" / f"cpu{cores[0][0]}" / "cache", "index").values():
         kind, level, size = (file_text(folder / name) for name in ("type", "level", "size"))
         if kind == "Instruction" or not level.isdigit() or not size.endswith("K"):
             continue
-        instances: dict[tuple[int, ...], int] = {}
+        instances: Counter[tuple[int, ...]] = Counter()
         for core in cores:
             cache = system / "cpu" / f"cpu{core[0]}" / "cache" / folder.name
-            shared = tuple(parse_list(file_text(cache / "shared_cpu_list"))) or core
-            instances[shared] = instances.get(shared, 0) + 1
+            instances[tuple(parse_list(file_text(cache / "shared_cpu_list"))) or core] += 1
         counts = sorted(set(instances.values()))
         share = counts[0] if len(counts) == 1 else _divisor(domains, counts[-1])
         capacity = parse_size(f"{size.removesuffix('K')} KiB")
         ways = file_text(folder / "ways_of_associativity")
-        found.append(
-            HostCache(
-                int(level),
-                capacity,
-                share,
-                is_even=len(counts) == 1,
-                ways=int(ways) if ways.isdigit() else 0,
-            )
-        )
+        found.append(HostCache(int(level), capacity, share, len(counts) == 1, int(ways or 0)))
     return tuple(sorted(found, key=lambda cache: cache.level))
 
 
 def _divisor(domains: Sequence[Domain], wanted: int) -> int:
     """Return the largest number up to the wanted one by which the cores of each socket divide."""
-    of_socket: dict[int, int] = {}
-    for domain in domains:
-        of_socket[domain.socket] = of_socket.get(domain.socket, 0) + len(domain.cores)
-    return max(
-        share
-        for share in range(1, wanted + 1)
-        if all(count % share == 0 for count in of_socket.values())
-    )
+    counts = Counter(domain.socket for domain in domains for _ in domain.cores)
+    common = math.gcd(*counts.values())
+    return max(share for share in range(1, wanted + 1) if common % share == 0)
 
 
 def _node_bytes(node: int, system: Path, meminfo: Path) -> int:

@@ -16,6 +16,7 @@ from simsched.hardware.topology import (
     SYSTEM,
     allowed_cores,
     file_text,
+    numbered,
     processor_name,
     read_topology,
 )
@@ -133,11 +134,11 @@ class Host:
 
 def caches(folder: Path) -> list[dict[str, Any]]:
     """Return the caches of one hardware thread, as far as the system describes them."""
-    found = []
-    for index in sorted(folder.glob("index[0-9]*")):
-        names = ("level", "type", "size", "coherency_line_size", "shared_cpu_list")
-        found.append({name: file_text(index / name) for name in names})
-    return found
+    names = ("level", "type", "size", "coherency_line_size", "shared_cpu_list")
+    return [
+        {name: file_text(index / name) for name in names}
+        for index in numbered(folder, "index").values()
+    ]
 
 
 def sample(cores: Sequence[int] | None = None) -> Sample:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError
 from simsched.hardware.measurements import MeasurementSet
-from simsched.hardware.pricing import price
+from simsched.hardware.pricing import price, without_accesses
 from simsched.machine.model import KernelTime, Machine
 from simsched.policy.contract.registry import policy_from_spec
 from simsched.trace.schema import Trace
@@ -128,17 +128,17 @@ def _exposures(
             tried = replace(machine, exposures=dict.fromkeys(names, exposure))
             for name, seconds, _ in _calibrate(group, tried):
                 times.setdefault(name, []).append(seconds)
-    found = {}
-    for name in shown:
-        ends = np.array(hidden[name]), np.array(shown[name])
-        found[name] = max(EXPOSURES, key=lambda part: (-_variation(*ends, part), part))
-    return found
+    return {name: _exposure(np.array(hidden[name]), np.array(shown[name])) for name in shown}
 
 
-def _variation(hidden: NDArray[np.float64], shown: NDArray[np.float64], exposure: float) -> float:
-    """Return how much compute times differ that are linear between those at two exposures."""
-    times = hidden + exposure * (shown - hidden)
-    return float(np.var(np.log(times))) if (times > 0.0).all() else float("inf")
+def _exposure(hidden: NDArray[np.float64], shown: NDArray[np.float64]) -> float:
+    """Return the exposure with which compute times, linear between two of them, differ least."""
+
+    def variation(exposure: float) -> float:
+        times = hidden + exposure * (shown - hidden)
+        return float(np.var(np.log(times))) if (times > 0.0).all() else float("inf")
+
+    return max(EXPOSURES, key=lambda exposure: (-variation(exposure), exposure))
 
 
 def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[tuple[str, float, float]]:
@@ -218,18 +218,8 @@ def _with_rest(run: CalibrationRun, machine: Machine) -> float:
 
 def _without_work(graph: TaskGraph) -> TaskGraph:
     """Return a graph whose tasks neither compute nor access anything."""
-    none = np.zeros_like(graph.access_ptr)
-    no_block = graph.access_block[:0]
-    return replace(
-        graph,
-        ops=np.zeros_like(graph.ops),
-        join_ops=np.zeros_like(graph.join_ops),
-        access_ptr=none,
-        join_access=none[:-1],
-        access_block=no_block,
-        read_bytes=graph.read_bytes[:0],
-        written_bytes=graph.written_bytes[:0],
-    )
+    nothing = np.zeros_like(graph.ops)
+    return replace(without_accesses(graph), ops=nothing, join_ops=nothing)
 
 
 def rest_seconds(trace: Trace) -> float:
@@ -256,20 +246,24 @@ def class_seconds(trace: Trace, workload: Workload) -> NDArray[np.float64]:
     times = work_times(trace)
     first = times.iteration == 0
     graph, init = workload.graph, workload.init
-    total = np.zeros(len(graph.class_names))
-    np.add.at(total, graph.task_class[times.task[~first]], times.seconds[~first])
+    total = _by_class(graph, times.task[~first], times.seconds[~first])
     if init is not None:
-        initial = np.zeros(len(total))
-        np.add.at(initial, init.task_class[times.task[first]], times.seconds[first])
+        initial = _by_class(init, times.task[first], times.seconds[first])
         total = np.where(_ops(graph) > 0, total, initial)
     return total
 
 
+def _by_class(
+    graph: TaskGraph, task: NDArray[np.integer], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return sums of the values of tasks; shape (n_classes,)."""
+    classes = graph.task_class[task]
+    return np.bincount(classes, weights=values, minlength=len(graph.class_names))
+
+
 def _ops(graph: TaskGraph) -> NDArray[np.float64]:
     """Return the operations of each class of a graph; shape (n_classes,)."""
-    ops = np.zeros(len(graph.class_names))
-    np.add.at(ops, graph.task_class, graph.ops[0] + graph.join_ops[0])
-    return ops
+    return _by_class(graph, np.arange(graph.n_tasks), graph.ops[0] + graph.join_ops[0])
 
 
 def _ops_of_classes(workload: Workload) -> NDArray[np.float64]:

@@ -69,3 +69,16 @@ def _factors(
             found = unknown_name("kernel", f"{program}.{name}", machine.kernels)
             raise ConfigurationError(f"machine {machine.name}: kernels on {kind}: {found}")
     return factors
+
+
+def without_accesses(graph: TaskGraph) -> TaskGraph:
+    """Return a graph whose tasks access nothing."""
+    none = np.zeros_like(graph.access_ptr)
+    return replace(
+        graph,
+        access_ptr=none,
+        join_access=none[:-1],
+        access_block=graph.access_block[:0],
+        read_bytes=graph.read_bytes[:0],
+        written_bytes=graph.written_bytes[:0],
+    )

@@ -81,11 +81,10 @@ def read_topology(system: Path = SYSTEM) -> Topology:
     caches) or the same for all (sockets, nodes).
     """
     try:
-        node_of = {}
-        for folder in _numbered(system / "node", "node"):
-            for thread in parse_list(file_text(folder / "cpulist")):
-                node_of[thread] = _number(folder, "node")
-        threads = [_number(folder, "cpu") for folder in _numbered(system / "cpu", "cpu")]
+        node_of: dict[int, int] = {}
+        for node, folder in numbered(system / "node", "node").items():
+            node_of |= dict.fromkeys(parse_list(file_text(folder / "cpulist")), node)
+        threads = numbered(system / "cpu", "cpu")
         online = parse_list(file_text(system / "cpu" / "online")) or threads
         sites = {t: _site(system / "cpu" / f"cpu{t}", t, node_of.get(t, 0)) for t in online}
         nodes = parse_list(file_text(system / "node" / "has_memory")) or [0]
@@ -149,7 +148,7 @@ def _site(folder: Path, thread: int, node: int) -> Site:
     siblings = parse_list(file_text(folder / "topology" / "thread_siblings_list")) or [thread]
     core = min(siblings)
     shared = {}
-    for index in _numbered(folder / "cache", "index"):
+    for index in numbered(folder / "cache", "index").values():
         if file_text(index / "type") != "Instruction":
             threads = parse_list(file_text(index / "shared_cpu_list")) or [core]
             shared[file_text(index / "level")] = min(threads)
@@ -158,24 +157,18 @@ def _site(folder: Path, thread: int, node: int) -> Site:
 
 
 def _node_distances(folder: Path) -> dict[tuple[int, int], int]:
-    nodes = sorted(_number(node, "node") for node in _numbered(folder, "node"))
+    nodes = numbered(folder, "node")
     return {
         (a, b): int(distance)
-        for a in nodes
-        for b, distance in zip(
-            nodes, file_text(folder / f"node{a}" / "distance").split(), strict=False
-        )
+        for a, node in nodes.items()
+        for b, distance in zip(nodes, file_text(node / "distance").split(), strict=False)
     }
 
 
-def _numbered(folder: Path, prefix: str) -> list[Path]:
-    """Return the entries whose names are the prefix and a number."""
-    return sorted(p for p in folder.glob(f"{prefix}[0-9]*") if p.name[len(prefix) :].isdigit())
-
-
-def _number(path: Path, prefix: str) -> int:
-    """Return the number in the name of an entry."""
-    return int(path.name.removeprefix(prefix))
+def numbered(folder: Path, prefix: str) -> dict[int, Path]:
+    """Return the entries whose names are the prefix and a number, by number."""
+    paths = {path.name.removeprefix(prefix): path for path in folder.glob(f"{prefix}[0-9]*")}
+    return dict(sorted((int(name), path) for name, path in paths.items() if name.isdigit()))
 
 
 def file_text(path: Path) -> str:
