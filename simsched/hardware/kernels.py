@@ -257,8 +257,9 @@ def _by_class(
     graph: TaskGraph, task: NDArray[np.integer], values: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return sums of the values of tasks; shape (n_classes,)."""
-    classes = graph.task_class[task]
-    return np.bincount(classes, weights=values, minlength=len(graph.class_names))
+    sums = np.zeros(len(graph.class_names))
+    np.add.at(sums, graph.task_class[task], values)
+    return sums
 
 
 def _ops(graph: TaskGraph) -> NDArray[np.float64]:
