@@ -63,20 +63,14 @@ def execute(
     victims = _flat(victim_groups(topology, pinned, nearest=mode.victims == "nearest"))
     placed = place_blocks(program, mode.placement, topology.nodes, binding)
     job = Job(
-        program=program.name,
-        arrays=program.arrays,
-        params=np.array(program.params, np.int64),
-        constants=np.array(program.constants, np.float64),
+        program=program,
         init=init,
         graph=graph,
-        iterations=program.workload.iterations,
+        mode=mode,
         cpu=np.array(pinned, np.int32),
         group_ptr=victims[0],
         victim_ptr=victims[1],
         victim=victims[2],
-        order=mode.number("order"),
-        pools=mode.number("pools"),
-        own_take=mode.number("own_take"),
         seed=seed,
         n_records=n_records,
         # The bound is seldom reached; what exceeds this is paid with page faults.

@@ -1,6 +1,6 @@
 """Declarations of runtime.h that the binding uses."""
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 
 cdef extern from "program.h" nogil:
@@ -29,18 +29,15 @@ cdef extern from "tasks.h" nogil:
 
 cdef extern from "records.h" nogil:
     ctypedef struct hw_record_t:
-        int64_t ticks
-        int32_t task
-        uint32_t what
+        pass
 
     ctypedef struct hw_records_t:
         hw_record_t *records
-        int64_t count, capacity, lost
+        int64_t count, lost
 
 
 cdef extern from "runtime.h" nogil:
     int HW_ERR_MEMORY, HW_ERR_THREAD, HW_ERR_PIN, HW_ERR_NODE
-    int HW_CYCLES, HW_INSTRUCTIONS, HW_LLC_MISSES
 
     ctypedef struct hw_problem_t:
         const hw_program_t *program
