@@ -1,15 +1,8 @@
 """Calibration of scheduling: costs with which the simulator charges what the runtime takes.
 
 The runtime executes the program ``empty`` with one worker, so that a run lasts as long as its
-scheduling. From ``docs/semantics.md`` follows how often the simulator charges which cost for the
-same graph; the costs are those for which both are equal:
-
-* tasks that are all ready at the start: a pop each. So `pop` is a whole life of a task on
-  hardware: search, start, end.
-* a chain: besides, a push each.
-* a tree of degree 2: besides, a spawn each, child first or parent first. Child first, only the
-  continuations are popped, one per task with two children.
-* the same tree in one locked queue: every push and every pop holds the lock once.
+scheduling; the costs are those with which the simulator takes as long for the same graph.
+``docs/calibrating.md`` says which run gives which cost.
 """
 
 from __future__ import annotations
@@ -138,12 +131,8 @@ def task_costs(timed: Timer) -> tuple[dict[str, Measured], tuple[Check, ...]]:
 def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
     """Measure how long the lock of a central queue is held by each of two cores in turn.
 
-    `threads` has one hardware thread of each core.
-
-    Two workers that do nothing but push and take find the lock held all the time, so that a run
-    takes as long as all that is done under it. Most of this is that its lines, and those of queue
-    and task, come from the other core; they do so too when both seldom meet. The middle run counts,
-    since how the two take turns is no disturbance.
+    `threads` has one hardware thread of each core. The middle run counts, since how the two take
+    turns is no disturbance.
     """
     times: list[float] = []
     for seed in range(rounds):
@@ -156,11 +145,7 @@ def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
 
 
 def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
-    """Measure the time from the end of an iteration to the start of the next, with all workers.
-
-    The middle one counts: how long the last worker takes to notice depends on where in its waiting
-    it is, which is no disturbance.
-    """
+    """Measure the time from the end of an iteration to the start of the next, with all workers."""
     program = _empty("independent", len(threads), 100 * rounds)
     run = execute(program, CHILD_FIRST, cores=list(threads), trace=False)
     events = run.trace.events
@@ -209,9 +194,6 @@ def steal_costs(
 
     The first result has ``steal`` and ``steal_probe`` by distance class, as far as they could be
     measured; the second has the steps themselves, between the first two threads.
-
-    A machine's `steal` stands in place of `pop`, which holds the life of the task besides taking
-    it: so it is `pop` plus what a steal takes more than taking from the own deque.
     """
     costs: dict[str, dict[int, Measured]] = {"steal": {}, "steal_probe": {}}
     steps: dict[str, Measured] = {}

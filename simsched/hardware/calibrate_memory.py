@@ -231,12 +231,8 @@ def measure_caches(
     `memory` is its idle latency and what one core reads from it; `warnings` gets what the latencies
     say against a stated capacity.
 
-    A virtual machine may be told of a cache that it shares with others. Where loads in half of the
-    outermost cache take about as long as from memory, its capacity is that of the largest buffer
-    that is read faster than halfway between cache and memory.
-
-    Bandwidth is that of triad. Beyond the first level the fetched lines of the written array count
-    too, as they do in memory.
+    A virtual machine may be told of a cache that it shares with others: where loads in half of the
+    outermost one take about as long as from memory, its capacity is measured (docs/calibrating.md).
     """
     latency_of_memory, rate_of_memory = memory
     levels = [

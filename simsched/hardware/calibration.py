@@ -12,9 +12,8 @@ from simsched.hardware.calibrate_probes import Measured
 
 @dataclass(frozen=True)
 class Calibration:
-    """What has been measured on a host."""
+    """What has been measured on a host, as far as it was calibrated."""
 
-    #: The host, as far as it was calibrated.
     host: Host
     #: Bandwidth by domain, node, operation and number of threads.
     streams: tuple[Stream, ...]
@@ -36,12 +35,9 @@ class Calibration:
     steps: dict[str, Measured] = field(default_factory=dict)
     #: What the costs amount to in runs without data.
     checks: tuple[Check, ...] = ()
-    #: When, in UTC.
     started: str = ""
     duration_s: float = 0.0
-    #: Whether less was measured.
     is_quick: bool = False
-    #: What makes values less trustworthy.
     warnings: tuple[str, ...] = ()
 
     def stream(self, domain: int, node: int, operation: str = CHOSEN) -> dict[int, Measured]:

@@ -79,20 +79,9 @@ def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[
     """Return the compute times with which the simulator takes as long as was measured.
 
     The time of a class in a run is compared with its time in a simulation of the same graph. Its
-    compute time is the smallest with which the simulation is not shorter; this includes what the
-    processor cannot hide of the accesses, so that it depends on where the data lie: there is one
-    value per size of the data. What a run takes between its tasks beyond the costs of scheduling,
-    which were measured with warm caches, is added to all classes in proportion to their time.
-
-    How much of the waiting for hits a class hides is not measured apart. But what it computes is
-    the same wherever its data lie: its exposure is that with which the compute times at all sizes
-    differ least.
-
-    Runs of one program with data of the same size share a value, the mean of their relative errors
-    being zero.
-
-    The exposure is chosen from `EXPOSURES`: the largest one with the least variance of the
-    logarithms of the compute times, which are linear between those of all waiting hidden and none.
+    compute time is the smallest with which the simulation is not shorter, by the size of the data;
+    its exposure is the one of `EXPOSURES` with which the compute times at all sizes differ least.
+    ``docs/calibrating.md`` says why.
     """
     groups: dict[tuple[str, int], list[CalibrationRun]] = {}
     for run in runs:

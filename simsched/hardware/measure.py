@@ -1,8 +1,4 @@
-"""Measures a matrix of programs, policies and numbers of workers on this host.
-
-Repetitions go round: every cell of the matrix once, then every cell again. What changes on the host
-in the course of minutes then reaches all cells alike.
-"""
+"""Measures a matrix of programs, policies and numbers of workers on this host."""
 
 from __future__ import annotations
 
@@ -81,14 +77,10 @@ def cells_of(matrix: Matrix, default_workers: int) -> list[Cell]:
 
 
 def in_round(cells: list[Cell], number: int) -> list[Cell]:
-    """Return the cells in the order in which a round goes through them.
+    """Return the cells in the order in which a round goes through them, below 0 for the warm-up.
 
-    The cells of a program take turns at being its first. A run gets the memory that the one before
-    has given back: after a run of the same program it is in the caches, after another program it
-    may not be, and the first sweeps then take up to twice as long. With a fixed order that would
-    look like a property of the policy that is named first.
-
-    Numbers of rounds of the warm-up are negative.
+    The cells of a program take turns at being its first, which does not find the memory that it
+    gets in the caches.
     """
     order: list[Cell] = []
     for _, group in itertools.groupby(cells, key=lambda cell: cell.label):
@@ -131,11 +123,8 @@ def measure(
     """Measure a matrix on this host and return the set, which is then in a directory.
 
     A set that is there is replaced if `overwrite` says so, as soon as the warm-up is over. After
-    Ctrl-C the runs that have ended are in the set, if there are any.
-
-    The index is written after every round, and whenever the measurement ends early: it never names
-    a run whose recording is not there. Programs are built anew for each run, because pages stay
-    where the first run has touched them.
+    Ctrl-C the runs that have ended are in the set, if there are any. The index never names a run
+    whose recording is not there.
     """
     return measure_alternately(
         [(matrix, directory)], overwrite=overwrite, progress=progress, host=host
@@ -149,12 +138,7 @@ def measure_alternately(
     progress: Progress | None = None,
     host: Host | None = None,
 ) -> list[MeasurementSet]:
-    """Measure several matrices together, from the first round to the last; return their sets.
-
-    What changes on the host in the course of minutes reaches all of them alike, such as runs to
-    calibrate with and runs to compare with. So the rounds of one with fewer repetitions are spread
-    over those of the others.
-    """
+    """Measure several matrices together, the rounds of each spread over the whole."""
     for _, directory in matrices:
         if (directory / INDEX).exists() and not overwrite:
             raise ConfigurationError(

@@ -46,8 +46,7 @@ class Measurement:
     #: Seed of the victims that workers draw, and which of the repetitions it is, from 0.
     seed: int
     repetition: int
-    #: Times of all iterations from the first one on, added up. The initialisation, in which pages
-    #: are first touched, is not part of it, nor are the meetings of the workers in between.
+    #: Times of all iterations from the first one on, added up, without the initialisation.
     makespan_s: float
     #: CPU time of the workers divided by the time they were there: less than 1 when the host took
     #: cores away, when workers outnumber the cores, or when they wait for the lock of a central

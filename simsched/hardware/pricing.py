@@ -15,13 +15,9 @@ from simsched.workload.graph import TaskGraph, Workload
 def price(workload: Workload, machine: Machine) -> Workload:
     """Return a program's workload in operations of the machine's cores.
 
-    A program counts the operations of its classes, elements or edges, which take different times.
-    Here an operation of class ``c`` of program ``p`` becomes as many operations as a core of the
-    first group of each processor kind does in the time that ``machine.kernels["p.c"]`` states for
-    the size of the program's data.
-    Groups of other speed keep their relative speed. Tasks get the exposure of their class.
-
-    The machine must have a kernel of every class that has operations.
+    An operation of class ``c`` of program ``p`` becomes as many operations as a core of the first
+    group of each processor kind does in the time that ``machine.kernels["p.c"]`` states for the
+    size of the program's data. Tasks get the exposure of their class.
     """
     init = workload.init
     data_bytes = int(workload.graph.block_bytes.sum())

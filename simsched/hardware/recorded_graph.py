@@ -59,8 +59,7 @@ def prepare(
     How long tasks take comes, in this order, from the events (every task has a start and an end and
     spawns nothing; `own`, or the graph states no speed), from the speed that the graph states
     (``reference_speed``, or the clock of a file that counts cycles), from the machine's kernels.
-    In the first two cases accesses are dropped, the time that they took is in that of the tasks,
-    and with them the initialisation, which has no part in the makespan.
+    In the first two cases accesses and initialisation are dropped.
     """
     graph = workload.graph
     speed = stated_speed(recording, workload)

@@ -47,10 +47,8 @@ def execute(
     and with a worker for each of `cores`, to which workers are pinned in turn. Without `trace` only
     iterations and counters are recorded. `details` of the recording say how the run was made.
 
-    The graph is executed as the simulator does (``docs/semantics.md``, rules L), except that
-    `arrival_ps` and `creation_ops` are ignored: roots are created at the start of the iteration,
-    and creating a task costs what it costs here. Trace events that the runtime cannot measure
-    (ACCESS, FLOW_END, FIRST_TOUCH) are not made up; the accesses are in the recording's graph.
+    The graph is executed as the simulator does (``docs/semantics.md``, rules L);
+    ``docs/decisions/hardware.md`` says what is ignored and which events are lacking.
     """
     mode = mode or Mode()
     binding = compiled_runtime()

@@ -73,9 +73,7 @@ def processor_name() -> str:
 
 
 def read_topology(system: Path = SYSTEM) -> Topology:
-    """Return the topology of this host.
-
-    `system` is the folder with `cpu` and `node`.
+    """Return the topology of this host; `system` is the folder with `cpu` and `node`.
 
     What is not described, as in many containers, is taken to be different for every thread (cores,
     caches) or the same for all (sockets, nodes).
@@ -98,11 +96,8 @@ def victim_groups(
 ) -> list[list[list[int]]]:
     """Return for each worker the groups of workers from which it tries to steal, in order.
 
-    With `nearest` those that share most come first; otherwise all are in one group.
-
-    Nearness is the number of things shared (core, caches, node, socket), which gives the same order
-    whether nodes are parts of sockets or consist of several. Workers on one hardware thread are the
-    nearest of all.
+    With `nearest` those that share most come first, which gives the same order whether nodes are
+    parts of sockets or consist of several; otherwise all are in one group.
     """
     groups: list[list[list[int]]] = []
     for worker, core in enumerate(cores):

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from simsched.files.errors import ConfigurationError
 from simsched.hardware.program import Program
 from simsched.names.parameters import Bounds
-from simsched.workload.builder import Accesses, accesses
+from simsched.workload.builder import Accesses, accesses, build_graph
 from simsched.workload.graph import Int64Array, TaskGraph, Workload
 
 DOUBLE_BYTES = 8
@@ -28,12 +28,9 @@ Seed = Annotated[int, Bounds(0, 2**30 - 1)]
 
 
 def untouched(shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Return an array in pages that the operating system has not provided yet.
+    """Return an array in pages that nobody has touched yet; NumPy's own may have been others'.
 
-    It begins with a page; more than the machine provides is refused.
-
-    NumPy's own allocation may return pages that another array has left, which then stay where they
-    are, whoever touches them first.
+    More than the machine provides is refused.
     """
     kind = np.dtype(dtype)
     count = int(np.prod(shape))
@@ -114,6 +111,12 @@ class ProgramData:
         """Size of each block."""
         return np.concatenate(self._sizes)
 
+    def graph(self, ops: ArrayLike, accessed: AccessList, **given: Any) -> TaskGraph:
+        """Return a graph whose tasks access the blocks; see :func:`build_graph`."""
+        ops = np.asarray(ops, dtype=np.float64)
+        grouped = accessed.grouped(len(ops))
+        return build_graph(ops, accessed=grouped, block_bytes=self.block_bytes, **given)
+
     def program(
         self,
         workload: Workload,
@@ -181,11 +184,7 @@ def largest_error(found: NDArray[Any], wanted: NDArray[Any], tolerance: float) -
 
 
 def hash64(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the scrambled bits of each key, as `hash64` in programs/counted.h.
-
-    Steele, Lea and Flood, *Fast splittable pseudorandom number generators*, OOPSLA 2014 (the
-    finaliser of SplitMix64).
-    """
+    """Return the scrambled bits of each key, as `hash64` in programs/counted.h."""
     mixed = key + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -47,7 +47,7 @@ from simsched.hardware.programs._common import (
     refusal,
     untouched,
 )
-from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.builder import adjacency
 from simsched.workload.graph import Int64Array, TaskGraph, Workload
 from simsched.workload.registry import Bounds
 
@@ -88,8 +88,8 @@ def fft(
     signal, roots = (untouched(points, np.complex128) for _ in range(2))
     arrays = (signal, found_points, given, roots)
     blocks = _Blocks(*(data.add(array, ends) for array in arrays))
-    graph = _graph(tasks, block_points, data.block_bytes, blocks)
-    init = _init(n_blocks, block_points, data.block_bytes, blocks)
+    graph = _graph(tasks, block_points, data, blocks)
+    init = _init(n_blocks, block_points, data, blocks)
 
     def result_error() -> float:
         signal = hashed_units(seed, 2 * points).view(np.complex128) - (0.5 + 0.5j)
@@ -162,7 +162,7 @@ def _enumerate(n_blocks: int) -> _Tasks:
     return _Tasks(lows, distances, roots, firsts, source[source >= 0], target[source >= 0])
 
 
-def _graph(tasks: _Tasks, block_points: int, bytes_of: Int64Array, blocks: _Blocks) -> TaskGraph:
+def _graph(tasks: _Tasks, block_points: int, data: ProgramData, blocks: _Blocks) -> TaskGraph:
     n_tasks = len(tasks.low)
     every = np.arange(n_tasks, dtype=np.int64)
     pairs = np.flatnonzero(tasks.distance)
@@ -175,29 +175,27 @@ def _graph(tasks: _Tasks, block_points: int, bytes_of: Int64Array, blocks: _Bloc
     accessed.add(every, blocks.roots[tasks.root], read=size)
     last_ops = block_points / 2 * np.log2(block_points)
     is_pair = tasks.distance > 0
-    return build_graph(
+    return data.graph(
         np.where(is_pair, float(block_points), last_ops),
+        accessed,
         task_class=np.where(is_pair, _COMBINE, _TRANSFORM),
         class_names=CLASSES,
         successors=adjacency(tasks.source, tasks.target, n_tasks),
-        accessed=accessed.grouped(n_tasks),
-        block_bytes=bytes_of,
     )
 
 
-def _init(n_blocks: int, block_points: int, bytes_of: Int64Array, blocks: _Blocks) -> TaskGraph:
+def _init(n_blocks: int, block_points: int, data: ProgramData, blocks: _Blocks) -> TaskGraph:
     every = np.arange(n_blocks, dtype=np.int64)
     size = POINT_BYTES * block_points
     accessed = AccessList()
     accessed.add(every, blocks.given, read=size)
     for own in (blocks.signal, blocks.work, blocks.roots):
         accessed.add(every, own, written=size)
-    return build_graph(
+    return data.graph(
         np.full(n_blocks, 3.0 * block_points),
+        accessed,
         task_class=np.full(n_blocks, _INITIALISE),
         class_names=CLASSES,
-        accessed=accessed.grouped(n_blocks),
-        block_bytes=bytes_of,
     )
 
 

@@ -77,8 +77,7 @@ def ge(
     References
     ----------
     Golub and Van Loan, *Matrix Computations*, 4th edition 2013, section 3.2. The program ``GE`` of
-    Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, which
-    divides by rows and does not say more.
+    Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017.
     """
     stride = _padded(size)
     matrix = untouched((size, stride), np.float64)

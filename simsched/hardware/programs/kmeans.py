@@ -41,7 +41,7 @@ from simsched.hardware.programs._common import (
     refusal,
     untouched,
 )
-from simsched.workload.builder import Accesses, Adjacency, build_graph
+from simsched.workload.builder import Adjacency
 from simsched.workload.graph import Int64Array, TaskGraph, Workload
 from simsched.workload.registry import Bounds
 from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
@@ -122,15 +122,14 @@ def _init(
     accessed.add(tree.n_tasks, centre_block, written=bytes_of[centre_block])
     ops = np.zeros(tree.n_tasks)
     ops[tree.leaves] = bytes_of[own] // 8
-    return build_graph(
+    return data.graph(
         np.append(ops, bytes_of[centre_block] // 8),
+        accessed,
         task_class=np.append(np.where(tree.is_leaf, _INITIALISE, _DIVIDE), _PLACE),
         class_names=CLASSES,
         children=Adjacency(
             np.append(tree.children.ptr, tree.children.ptr[-1]), tree.children.target
         ),
-        accessed=accessed.grouped(tree.n_tasks + 1),
-        block_bytes=bytes_of,
     )
 
 
@@ -147,14 +146,13 @@ def _graph(
     join_ops = np.where(tree.is_leaf, 0.0, float(sums))
     join_ops[0] *= 2.0
     size = tree.last - tree.first
-    return build_graph(
+    return data.graph(
         np.where(tree.is_leaf, size * float(centres * dimensions), 0.0),
+        _accesses(tree, 8 * sums, data.block_bytes, blocks),
         join_ops=join_ops,
         task_class=np.where(tree.is_leaf, _ASSIGN, inner_class),
         class_names=CLASSES,
         children=tree.children,
-        accessed=_accesses(tree, 8 * sums, data.block_bytes, blocks),
-        block_bytes=data.block_bytes,
     )
 
 
@@ -163,7 +161,7 @@ def _accesses(
     sum_bytes: int,
     bytes_of: Int64Array,
     blocks: tuple[Int64Array, Int64Array, Int64Array],
-) -> Accesses:
+) -> AccessList:
     own, centre_block, slots = blocks
     leaves, inner = tree.leaves, np.flatnonzero(~tree.is_leaf)
     left, right = _arguments(tree)[inner, 1:].T
@@ -175,7 +173,7 @@ def _accesses(
     found.add(inner, slots[right], read=sum_bytes, in_join=True)
     found.add(inner, slots[inner], read=sum_bytes * (inner == 0), written=sum_bytes, in_join=True)
     found.add(0, centre_block, written=bytes_of[centre_block], in_join=True)
-    return found.grouped(tree.n_tasks)
+    return found
 
 
 def _arguments(tree: SpawnTree) -> Int64Array:

@@ -38,7 +38,6 @@ from simsched.hardware.programs._common import (
     refusal,
     untouched,
 )
-from simsched.workload.builder import build_graph
 from simsched.workload.graph import Int64Array, TaskGraph, Workload
 from simsched.workload.registry import Bounds
 from simsched.workload.spawn_tree import Pieces, SpawnTree, grow
@@ -108,7 +107,12 @@ def nqueens(
         return leaves if counts[0] == SOLUTIONS[queens] else INFINITE_ERROR
 
     return data.program(
-        Workload("nqueens", _graph(search, blocks), iterations, _init(begins, ends, blocks)),
+        Workload(
+            "nqueens",
+            _graph(search, data, blocks),
+            iterations,
+            _init(begins, ends, data, blocks),
+        ),
         args=search.args,
         init_args=np.stack((begins, ends, ends, ends), axis=1),
         functions=(frozenset({"initialise", "search"}), frozenset({"place"})),
@@ -184,19 +188,18 @@ def _search_all(start: Placements, queens: int) -> tuple[Int64Array, Int64Array]
     return nodes[mirrored], solved[mirrored]
 
 
-def _init(begins: Int64Array, ends: Int64Array, blocks: Int64Array) -> TaskGraph:
+def _init(begins: Int64Array, ends: Int64Array, data: ProgramData, blocks: Int64Array) -> TaskGraph:
     accessed = AccessList()
     accessed.add(np.repeat(np.arange(len(begins)), ends - begins), blocks, written=LINE_BYTES)
-    return build_graph(
+    return data.graph(
         8.0 * (ends - begins),
+        accessed,
         task_class=np.full(len(begins), _INITIALISE),
         class_names=CLASSES,
-        accessed=accessed.grouped(len(begins)),
-        block_bytes=np.full(len(blocks), LINE_BYTES),
     )
 
 
-def _graph(search: _Search, blocks: Int64Array) -> TaskGraph:
+def _graph(search: _Search, data: ProgramData, blocks: Int64Array) -> TaskGraph:
     tree = search.tree
     degree = np.diff(tree.children.ptr)
     ops = np.zeros(tree.n_tasks)
@@ -207,12 +210,11 @@ def _graph(search: _Search, blocks: Int64Array) -> TaskGraph:
     parent = np.repeat(np.arange(tree.n_tasks), degree)
     accessed.add(parent, blocks[search.slot[tree.children.target]], read=8, in_join=True)
     accessed.add(inner, blocks[search.slot[inner]], written=8, in_join=True)
-    return build_graph(
+    return data.graph(
         ops,
+        accessed,
         join_ops=degree,
         task_class=np.where(tree.is_leaf, _SEARCH, _PLACE),
         class_names=CLASSES,
         children=tree.children,
-        accessed=accessed.grouped(tree.n_tasks),
-        block_bytes=np.full(len(blocks), LINE_BYTES),
     )

@@ -55,7 +55,7 @@ def sor(
     ----------
     Young, *Iterative Solution of Large Linear Systems*, Academic Press 1971, chapter 5. The
     programs ``SOR`` and ``SOR-ir`` of Chen and Guo, *Task Scheduling for Multi-core and Parallel
-    Architectures*, Springer 2017, which does not say how they order the elements.
+    Architectures*, Springer 2017.
     """
     half = (columns + 1) // 2
     tree = row_tree("sor", rows, leaf_rows, irregular=irregular)

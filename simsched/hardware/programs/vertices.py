@@ -278,10 +278,9 @@ _RULES = (
         """,
         references="""
             Shiloach and Vishkin, *An O(log n) parallel connectivity algorithm*, Journal of
-            Algorithms 3, 1982 (the usual starting point; hooks trees and jumps pointers, which is
-            left out here). Slota, Rajamanickam and Madduri, *BFS and coloring-based parallel
-            algorithms for strongly connected components and related problems*, IPDPS 2014
-            (spreading of labels).
+            Algorithms 3, 1982 (without its hooking and jumping). Slota, Rajamanickam and Madduri,
+            *BFS and coloring-based parallel algorithms for strongly connected components and
+            related problems*, IPDPS 2014 (spreading of labels).
         """,
     ),
 )

@@ -44,7 +44,7 @@ from simsched.hardware.programs._common import (
     refusal,
     untouched,
 )
-from simsched.workload.builder import Accesses, adjacency, build_graph
+from simsched.workload.builder import adjacency
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
 from simsched.workload.registry import Bounds, Count
@@ -233,12 +233,11 @@ def _init(job: _Job, data: ProgramData, blocks: _Blocks) -> TaskGraph:
     entries = job.reduces * job.bucket_stride + job.total_stride * np.bincount(
         cleared, minlength=job.maps
     )
-    return build_graph(
+    return data.graph(
         np.diff(job.cuts) + job.table_stride + entries,
+        accessed,
         task_class=np.full(job.maps, _INITIALISE),
         class_names=CLASSES,
-        accessed=accessed.grouped(job.maps),
-        block_bytes=data.block_bytes,
     )
 
 
@@ -253,17 +252,16 @@ def _graph(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -
             entries.sum(axis=0) + job.total_stride,
         )
     )
-    return build_graph(
+    return data.graph(
         ops,
+        _accesses(job, data, blocks, entries),
         task_class=np.repeat((_MAP, _SHUFFLE, _REDUCE), (job.maps, job.maps, job.reduces)),
         class_names=CLASSES,
         successors=adjacency(source, target, job.n_tasks),
-        accessed=_accesses(job, data, blocks, entries),
-        block_bytes=data.block_bytes,
     )
 
 
-def _accesses(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -> Accesses:
+def _accesses(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -> AccessList:
     mapped, shuffled, reduced = job.tasks()
     bytes_of = data.block_bytes
     counters = 4 * job.vocabulary
@@ -278,4 +276,4 @@ def _accesses(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array
     found.add(reduced[:, None], bucket.T, read=moved.T, written=ENTRY_BYTES)
     totals = bytes_of[blocks.totals]
     found.add(reduced, blocks.totals, read=totals, written=totals)
-    return found.grouped(job.n_tasks)
+    return found
