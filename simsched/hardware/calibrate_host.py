@@ -7,6 +7,7 @@ them vanish, caches are shared by those that are left.
 from __future__ import annotations
 
 import math
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -112,8 +113,6 @@ def read_host(
     cores: Sequence[int], system: Path = SYSTEM, cpuinfo: Path = CPUINFO, meminfo: Path = MEMINFO
 ) -> Host:
     """Return what Linux tells about some hardware threads of this host."""
-    from simsched.hardware.runtime import compiled_runtime
-
     topology = read_topology(system)
     domains = _domains(topology, cores)
     by_node = {domain.node: index for index, domain in enumerate(domains)}
@@ -128,7 +127,7 @@ def read_host(
         nodes=nodes,
         distance=dict(topology.node_distance),
         caches=_caches(domains, system),
-        page_bytes=compiled_runtime().page_bytes(),
+        page_bytes=os.sysconf("SC_PAGE_SIZE"),
     )
 
 

@@ -186,7 +186,7 @@ def test_refused_placements_name_the_block() -> None:
 def test_pages_can_be_bound_and_found() -> None:
     from simsched.hardware.native import _runtime
 
-    page = _runtime.page_bytes()
+    page = os.sysconf("SC_PAGE_SIZE")
     array = np.zeros(64 * page, np.uint8)  # so large that its pages come fresh from the system
     node = read_topology().nodes[0]
     try:

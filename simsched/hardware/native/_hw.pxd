@@ -86,7 +86,6 @@ cdef extern from "runtime.h" nogil:
 
 
 cdef extern from "memory.h" nogil:
-    size_t hw_page_bytes()
     int hw_pages_bind(void *, size_t, int, bint)
     int hw_pages_locate(void **, size_t, int *)
 

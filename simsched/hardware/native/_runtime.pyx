@@ -167,17 +167,12 @@ cdef object _worker(const hw_run_t *r, int worker):
     )
 
 
-def page_bytes():
-    """Return the size of a page."""
-    return hw_page_bytes()
-
-
 def bind_pages(array, int64_t first, int64_t last, int node, bint strictly):
     """Put the pages that begin in bytes `first` to `last` - 1 of an array on a node.
 
     Returns the number of pages; raises OSError.
     """
-    cdef size_t page = hw_page_bytes()
+    cdef size_t page = os.sysconf("SC_PAGE_SIZE")
     cdef size_t data = <size_t>cnp.PyArray_DATA(<cnp.ndarray?>array)
     cdef size_t begin, end
     if not 0 <= first <= last <= array.nbytes:

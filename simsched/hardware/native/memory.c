@@ -8,11 +8,6 @@
 
 enum { BITS = 8 * sizeof(unsigned long) };
 
-size_t hw_page_bytes(void)
-{
-    return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 int hw_pages_bind(void *pages, size_t bytes, int node, bool strictly)
 {
     unsigned long mask[HW_MAX_NODES / BITS] = {0};

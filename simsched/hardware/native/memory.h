@@ -8,8 +8,6 @@
 
 enum { HW_MAX_NODES = 1024 };
 
-size_t hw_page_bytes(void);
-
 /*
  * Puts the pages of a range, which begins and ends with a page, on a node, those not yet touched when they are. `strictly`:
  * nowhere else, even if the node is full. Returns 0 or an errno.

@@ -45,6 +45,19 @@ static int new_worker(hw_run_t *run, int32_t number)
     return problem->n_records > 0 && worker->records.records == NULL ? HW_ERR_MEMORY : HW_OK;
 }
 
+static size_t tasks_bytes(const hw_graph_t *graph)
+{
+    return (size_t)graph->n_tasks * sizeof(hw_task_t);
+}
+
+static hw_task_t *new_tasks(const hw_graph_t *graph)
+{
+    hw_task_t *tasks = hw_pages_new(tasks_bytes(graph));
+    for (int32_t task = 0; tasks != NULL && task < graph->n_tasks; task++)
+        hw_task_reset(tasks, graph, task);
+    return tasks;
+}
+
 /* Allocates what hw_run_free() frees. */
 static int fill(hw_run_t *run)
 {
@@ -56,12 +69,12 @@ static int fill(hw_run_t *run)
     run->rings_bytes = n_rings * (size_t)run->ring_size * sizeof(int32_t);
     run->rings = hw_pages_new(run->rings_bytes);
     run->iterations = calloc((size_t)run->n_iterations, sizeof(*run->iterations));
-    run->graph_tasks = hw_tasks_new(problem->graph);
+    run->graph_tasks = new_tasks(problem->graph);
     run->workers = aligned_alloc(HW_LINE, workers_bytes);
     if (run->workers != NULL)
         memset(run->workers, 0, workers_bytes);
     if (problem->init != NULL)
-        run->init_tasks = hw_tasks_new(problem->init);
+        run->init_tasks = new_tasks(problem->init);
     if (run->rings == NULL || run->iterations == NULL || run->graph_tasks == NULL || run->workers == NULL ||
         (problem->init != NULL && run->init_tasks == NULL))
         return HW_ERR_MEMORY;
@@ -105,9 +118,9 @@ void hw_run_free(hw_run_t *run)
     hw_team_join(&run->team);
     for (int32_t w = 0; run->workers != NULL && w < run->problem.n_workers; w++)
         hw_pages_free(run->workers[w].records.records, (size_t)run->problem.n_records * sizeof(hw_record_t));
-    hw_tasks_free(run->graph_tasks, run->problem.graph);
+    hw_pages_free(run->graph_tasks, tasks_bytes(run->problem.graph));
     if (run->problem.init != NULL)
-        hw_tasks_free(run->init_tasks, run->problem.init);
+        hw_pages_free(run->init_tasks, tasks_bytes(run->problem.init));
     hw_pages_free(run->rings, run->rings_bytes);
     free(run->iterations);
     free(run->workers);

@@ -27,8 +27,7 @@ static int32_t take_own(hw_worker_t *worker)
 /* Searches the victims once; *victim is whose deque the task was in. */
 static int32_t steal(hw_worker_t *worker, int32_t *victim)
 {
-    hw_search_t search;
-    hw_search_begin(&search);
+    hw_search_t search = {0};
     for (;;) {
         *victim = hw_search_next(&search, &worker->victims, &worker->random);
         if (*victim == HW_NONE)

@@ -30,15 +30,10 @@ typedef struct {
     int32_t n_groups;
 } hw_victims_t;
 
-/* One search through the victims; get them with hw_search_next() until it returns HW_NONE. */
+/* One search through the victims, at first zeros; get them with hw_search_next() until it returns HW_NONE. */
 typedef struct {
     int32_t group, visited, first;
 } hw_search_t;
-
-static inline void hw_search_begin(hw_search_t *search)
-{
-    *search = (hw_search_t){0, 0, 0};
-}
 
 int32_t hw_search_next(hw_search_t *search, const hw_victims_t *victims, hw_random_t *random);
 
