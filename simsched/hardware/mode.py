@@ -13,7 +13,6 @@ from simsched.policy.contract.base import Policy
 CHOICES: dict[str, tuple[str, ...]] = {
     "order": ("child_first", "parent_first"),
     "pools": ("deques", "central"),
-    "victims": ("random", "nearest"),
     "placement": ("first_touch", "interleave", "bind"),
     "own_take": ("newest", "oldest"),
 }
@@ -26,11 +25,9 @@ class Mode:
     #: Whether a worker that spawns a child runs it at once and leaves the rest of the task to
     #: thieves, or puts the child into its pool and goes on.
     order: str = "child_first"
-    #: A lock-free deque per worker, or one locked queue, first in, first out.
+    #: A lock-free deque per worker, with victims drawn uniformly, or one locked queue, first in,
+    #: first out.
     pools: str = "deques"
-    #: Whether thieves draw victims uniformly, or visit those first that share most of the caches
-    #: with them.
-    victims: str = "random"
     #: Where blocks of data lie: where they are first touched, on all nodes in turn, or in equal
     #: consecutive parts on the nodes. Without effect on hosts with one node.
     placement: str = "first_touch"

@@ -37,11 +37,6 @@ class Job:
     mode: Mode
     #: Core of each worker; shape (n_workers,).
     cpu: Int32Array
-    #: Victims of worker w: groups ``group_ptr[w]`` to ``group_ptr[w + 1] - 1`` of them, nearest
-    #: first, group g being ``victim[victim_ptr[g] : victim_ptr[g + 1]]``.
-    group_ptr: Int32Array
-    victim_ptr: Int32Array
-    victim: Int32Array
     seed: int
     n_records: int
     n_expected: int

@@ -25,7 +25,6 @@ from simsched.hardware.topology import (
     distance_classes,
     processor_name,
     read_topology,
-    victim_groups,
 )
 from simsched.trace.recording import Recording
 
@@ -58,7 +57,6 @@ def execute(
     topology = read_topology()
     init, graph = prepare(program, binding.program_classes())
     n_records = record_bound(program) if trace else 0
-    victims = _flat(victim_groups(topology, pinned, nearest=mode.victims == "nearest"))
     placed = place_blocks(program, mode.placement, topology.nodes, binding)
     job = Job(
         program=program,
@@ -66,9 +64,6 @@ def execute(
         graph=graph,
         mode=mode,
         cpu=np.array(pinned, np.int32),
-        group_ptr=victims[0],
-        victim_ptr=victims[1],
-        victim=victims[2],
         seed=seed,
         n_records=n_records,
         # The bound is seldom reached; what exceeds this is paid with page faults.
@@ -76,7 +71,12 @@ def execute(
     )
     outcome = binding.run(job)
     placed["blocks"] = blocks_on_nodes(program, topology.nodes, binding)
-    about = {"mode": asdict(mode), "seed": seed, "placement": placed, **_host(topology, pinned)}
+    about = {
+        "mode": {**asdict(mode), "victims": "random"},
+        "seed": seed,
+        "placement": placed,
+        **_host(topology, pinned),
+    }
     return _recording(program, mode, pinned, about, outcome, distance_classes(topology, pinned))
 
 
@@ -111,16 +111,6 @@ def _pinned(workers: int | None, cores: Sequence[int] | None) -> list[int]:
     if not 1 <= count <= MAX_WORKERS:
         raise ConfigurationError(f"workers: found {count}, accepted 1 to {MAX_WORKERS}")
     return [chosen[w % len(chosen)] for w in range(count)]
-
-
-def _flat(
-    groups: list[list[list[int]]],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the groups of victims of all workers as arrays; see :class:`Job`."""
-    group_ptr = np.cumsum([0, *(len(own) for own in groups)])
-    victim_ptr = np.cumsum([0, *(len(group) for own in groups for group in own)])
-    victim = [v for own in groups for group in own for v in group]
-    return group_ptr.astype(np.int32), victim_ptr.astype(np.int32), np.array(victim, np.int32)
 
 
 def _recording(

@@ -15,8 +15,6 @@ from simsched.files.limits import WORKERS
 
 SYSTEM = Path("/sys/devices/system")
 CPUINFO = Path("/proc/cpuinfo")
-#: What two hardware threads may share, the nearest first.
-SHARED = ("core", "l2", "l3", "node", "socket")
 
 
 @dataclass(frozen=True)
@@ -30,10 +28,6 @@ class Site:
     l3: int
     node: int
     socket: int
-
-    def closeness(self, other: Site) -> int:
-        """Return how many of `SHARED` two threads share."""
-        return sum(getattr(self, name) == getattr(other, name) for name in SHARED)
 
 
 @dataclass(frozen=True)
@@ -89,28 +83,6 @@ def read_topology(system: Path = SYSTEM) -> Topology:
         return Topology(sites, tuple(nodes), _node_distances(system / "node"))
     except ValueError as error:
         raise HardwareError(f"{system}: not understood: {error}") from error
-
-
-def victim_groups(
-    topology: Topology, cores: Sequence[int], *, nearest: bool
-) -> list[list[list[int]]]:
-    """Return for each worker the groups of workers from which it tries to steal, in order.
-
-    With `nearest` those that share most come first, which gives the same order whether nodes are
-    parts of sockets or consist of several; otherwise all are in one group.
-    """
-    groups: list[list[list[int]]] = []
-    for worker, core in enumerate(cores):
-        others = [w for w in range(len(cores)) if w != worker]
-        by_closeness: dict[int, list[int]] = {}
-        for other in others:
-            close = 0
-            if nearest:
-                close = topology.sites[core].closeness(topology.sites[cores[other]])
-                close += core == cores[other]
-            by_closeness.setdefault(close, []).append(other)
-        groups.append([by_closeness[c] for c in sorted(by_closeness, reverse=True)])
-    return groups
 
 
 def distance_classes(topology: Topology, cores: Sequence[int]) -> NDArray[np.int32]:

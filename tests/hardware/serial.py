@@ -40,7 +40,6 @@ class Call(ctypes.Structure):
         ("args", ctypes.c_void_p),
         ("iteration", ctypes.c_int64),
         ("task", ctypes.c_int32),
-        ("worker", ctypes.c_int32),
     )
 
 

@@ -20,17 +20,17 @@ from tests.engine.instances import random_workload
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the task runtime needs Linux")
 
 MODES = [
-    Mode(order=order, pools=pools, victims=victims, own_take=own_take)
-    for order, pools, victims, own_take in itertools.product(
-        CHOICES["order"], CHOICES["pools"], CHOICES["victims"], CHOICES["own_take"]
+    Mode(order=order, pools=pools, own_take=own_take)
+    for order, pools, own_take in itertools.product(
+        CHOICES["order"], CHOICES["pools"], CHOICES["own_take"]
     )
-    if pools == "deques" or (victims, own_take) == ("random", "newest")
+    if pools == "deques" or own_take == "newest"
 ]
 
 
 def mode_name(mode: Mode) -> str:
     parts = [mode.order, mode.pools]
-    return "-".join(parts if mode.pools == "central" else [*parts, mode.victims, mode.own_take])
+    return "-".join(parts if mode.pools == "central" else [*parts, mode.own_take])
 
 
 def policy_of(mode: Mode) -> Policy:

@@ -14,7 +14,7 @@ if sys.platform != "linux":
 from simsched.hardware.runtime import execute
 
 NAMES = ("cholesky", "ge", "heat", "matmul", "sor", "stencil25", "stencil6", "stencil9")
-FIELDS = ("order", "pools", "victims", "own_take")
+FIELDS = ("order", "pools", "own_take")
 MODES = tuple(
     Mode(**dict(zip(FIELDS, values, strict=True)))
     for values in itertools.product(*(CHOICES[name] for name in FIELDS))

@@ -23,7 +23,7 @@ NAMES = (
     "pagerank",
     "word_count",
 )
-FIELDS = ("order", "pools", "victims", "own_take")
+FIELDS = ("order", "pools", "own_take")
 MODES = tuple(
     Mode(**dict(zip(FIELDS, values, strict=True)))
     for values in itertools.product(*(CHOICES[name] for name in FIELDS))

@@ -82,7 +82,7 @@ def test_arguments(arguments: dict[str, Any], message: str) -> None:
         execute(PROGRAM, **arguments)
 
 
-@pytest.mark.parametrize("field", ["order", "pools", "victims", "placement", "own_take"])
+@pytest.mark.parametrize("field", ["order", "pools", "placement", "own_take"])
 def test_modes(field: str) -> None:
     with pytest.raises(ConfigurationError, match=f"mode: {field}: unknown value 'fastest'"):
         Mode(**{field: "fastest"})

@@ -48,9 +48,6 @@ cdef extern from "runtime.h" nogil:
         const hw_graph_t *graph
         int32_t n_iterations, n_workers
         const int32_t *cpu
-        const int32_t *group_ptr
-        const int32_t *victim_ptr
-        const int32_t *victim
         int order, pools, own_take
         uint64_t seed
         int64_t n_records, n_expected

@@ -116,12 +116,8 @@ def run(job):
 
 cdef int _fill_schedule(hw_problem_t *p, object job) except -1:
     """Take over who does the work and how."""
-    workers, groups = len(job.cpu), len(job.victim_ptr)
-    p.n_workers = workers
-    p.cpu = <const int32_t *>_data("cpu", job.cpu, np.int32, (workers,))
-    p.group_ptr = <const int32_t *>_data("group_ptr", job.group_ptr, np.int32, (workers + 1,))
-    p.victim_ptr = <const int32_t *>_data("victim_ptr", job.victim_ptr, np.int32, (groups,))
-    p.victim = <const int32_t *>_data("victim", job.victim, np.int32, (len(job.victim),))
+    p.n_workers = len(job.cpu)
+    p.cpu = <const int32_t *>_data("cpu", job.cpu, np.int32, (len(job.cpu),))
     p.order, p.pools, p.own_take = (job.mode.number(name) for name in ("order", "pools", "own_take"))
     p.seed, p.n_records, p.n_expected = job.seed, job.n_records, job.n_expected
     return 0

@@ -3,8 +3,8 @@
 #include "bandwidth.h"
 #include "clock.h"
 #include "memory.h"
+#include "random.h"
 #include "team.h"
-#include "victims.h"
 
 typedef struct {
     const hw_chase_t *chase;

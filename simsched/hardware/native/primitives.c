@@ -6,8 +6,8 @@
 #include "clock.h"
 #include "deque.h"
 #include "queue.h"
+#include "random.h"
 #include "team.h"
-#include "victims.h"
 
 enum { DEQUES = 256, RING = 16, QUEUE = 4096 };
 

@@ -11,9 +11,9 @@
 #include "deque.h"
 #include "events.h"
 #include "queue.h"
+#include "random.h"
 #include "runtime.h"
 #include "team.h"
-#include "victims.h"
 
 typedef struct {
     hw_deque_t deque;
@@ -25,7 +25,6 @@ typedef struct {
     int64_t idle_since, left_at;
     hw_records_t records;
     hw_random_t random;
-    hw_victims_t victims;
     hw_call_t call;
     hw_counters_t counters;
     hw_events_t events;

@@ -25,16 +25,10 @@ static int new_worker(hw_run_t *run, int32_t number)
     worker->number = number;
     atomic_init(&worker->ended, 0);
     hw_random_init(&worker->random, problem->seed, (uint64_t)number);
-    worker->victims = (hw_victims_t){
-        .victim = problem->victim,
-        .ptr = problem->victim_ptr + problem->group_ptr[number],
-        .n_groups = problem->group_ptr[number + 1] - problem->group_ptr[number],
-    };
     worker->call = (hw_call_t){
         .arrays = problem->arrays,
         .params = problem->params,
         .constants = problem->constants,
-        .worker = number,
     };
     if (problem->pools == HW_DEQUES)
         hw_deque_init(&worker->deque, (_Atomic int32_t *)run->rings + number * run->ring_size, run->ring_size);

@@ -34,10 +34,7 @@ typedef struct {
     int32_t n_iterations;
 
     int32_t n_workers;
-    const int32_t *cpu;        /* of each worker; HW_NONE: not pinned */
-    const int32_t *group_ptr;  /* groups of victims of worker w: group_ptr[w] to group_ptr[w + 1] - 1 */
-    const int32_t *victim_ptr; /* of each group, one more at the end; absolute places in `victim` */
-    const int32_t *victim;
+    const int32_t *cpu; /* of each worker; HW_NONE: not pinned */
     int order, pools, own_take;
     uint64_t seed;
     int64_t n_records;  /* room for records per worker; 0: no trace */
