@@ -106,6 +106,12 @@ class CacheLevelValues:
     #: What the capacities follow from.
     effective_how: str = ""
 
+    @property
+    def passing(self) -> dict[str, Measured]:
+        """Rates of what passes between instances, as far as they were measured."""
+        names = ("transfer", "displacement", "upgrade")
+        return {name: rate for name in names if (rate := getattr(self, name)) is not None}
+
 
 def thread_counts(n_cores: int) -> list[int]:
     """Return the numbers of threads for which bandwidth is measured: 1, 2, 3, 4, 6, 8, 12, ..."""

@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError
 from simsched.hardware.measurements import MeasurementSet
-from simsched.hardware.pricing import price, without_accesses
+from simsched.hardware.pricing import price, simulated_trace, without_accesses
 from simsched.machine.model import KernelTime, Machine
-from simsched.policy.contract.registry import policy_from_spec
 from simsched.trace.schema import Trace
 from simsched.trace.times import iteration_times, work_times
 from simsched.workload.graph import TaskGraph, Workload
@@ -149,8 +147,10 @@ def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[tuple[str, 
             for c, value in zip(classes, seconds, strict=True)
         }
         priced = replace(machine, kernels=kernels)
-        simulated = [_simulated_seconds(run.workload, run.policy, priced)[classes] for run in runs]
-        relative: NDArray[np.float64] = np.array(simulated) / measured - 1.0
+        traces = [simulated_trace(price(run.workload, priced), priced, run.policy) for run in runs]
+        pairs = zip(traces, runs, strict=True)
+        simulated = np.array([class_seconds(trace, run.workload)[classes] for trace, run in pairs])
+        relative: NDArray[np.float64] = simulated / measured - 1.0
         return relative
 
     high = (measured / ops).max(axis=0)  # computing alone then takes as long as any run
@@ -198,10 +198,8 @@ def _with_rest(run: CalibrationRun, machine: Machine) -> float:
         return 1.0
     # Nothing but scheduling takes time here, whose costs do not depend on the tasks.
     idle = replace(run.workload, graph=_without_work(run.workload.graph))
-    done = simulate(machine, idle, policy_from_spec(run.policy), workers=1, events=True)
-    assert done.trace is not None
     in_graph = run.seconds[_ops(run.workload.graph) > 0].sum()
-    unexplained = run.rest_s - rest_seconds(done.trace)
+    unexplained = run.rest_s - rest_seconds(simulated_trace(idle, machine, run.policy))
     return 1.0 + max(0.0, unexplained / float(in_graph)) if in_graph > 0 else 1.0
 
 
@@ -217,14 +215,6 @@ def rest_seconds(trace: Trace) -> float:
     spans = [span for number, span in iteration_times(trace).items() if number > 0]
     length = sum(end - begin for begin, end in spans)
     return float(length - times.seconds[times.iteration > 0].sum())
-
-
-def _simulated_seconds(workload: Workload, policy: str, machine: Machine) -> NDArray[np.float64]:
-    """Return what each class takes in a simulation with one worker."""
-    priced = price(workload, machine)
-    run = simulate(machine, priced, policy_from_spec(policy), workers=1, events=True)
-    assert run.trace is not None
-    return class_seconds(run.trace, workload)
 
 
 def class_seconds(trace: Trace, workload: Workload) -> NDArray[np.float64]:

@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
+from simsched.policy.contract.registry import policy_from_spec
+from simsched.trace.schema import Trace
 from simsched.workload.graph import TaskGraph, Workload
 
 
@@ -65,6 +68,16 @@ def _factors(
             found = unknown_name("kernel", f"{program}.{name}", machine.kernels)
             raise ConfigurationError(f"machine {machine.name}: kernels on {kind}: {found}")
     return factors
+
+
+def simulated_trace(
+    workload: Workload, machine: Machine, policy: str, *, workers: int = 1, seed: int = 0
+) -> Trace:
+    """Return the events of a run of a workload in operations of the machine's cores."""
+    chosen = policy_from_spec(policy)
+    run = simulate(machine, workload, chosen, workers=workers, seed=seed, events=True)
+    assert run.trace is not None
+    return run.trace
 
 
 def without_accesses(graph: TaskGraph) -> TaskGraph:
