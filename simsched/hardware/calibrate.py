@@ -40,7 +40,6 @@ from simsched.hardware.topology import allowed_cores
 BUSY, STOLEN = 0.05, 0.01
 #: A spread above this share is worth a warning.
 LOOSE = 0.25
-#: Cores that a message names.
 MOST_NAMED = 8
 #: What is taken for the first-level cache where the system states none.
 USUAL_L1_BYTES = 32 * 1024

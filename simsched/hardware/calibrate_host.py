@@ -36,7 +36,6 @@ MEMINFO = Path("/proc/meminfo")
 class Domain:
     """Cores with a memory node, or with none."""
 
-    #: Number that the system gives it.
     node: int
     socket: int
     #: Hardware threads of each core, ascending; cores with more of them come first.
@@ -63,7 +62,6 @@ class HostCache:
 
     #: 1 for the data cache next to the core.
     level: int
-    #: Of each instance.
     capacity_bytes: int
     #: Number of calibrated cores that share an instance.
     shared_by: int
@@ -77,9 +75,7 @@ class HostCache:
 class Host:
     """What is known about the host without measuring."""
 
-    #: What the processor calls itself.
     processor: str
-    #: Clock that the system states, None if it states none.
     clock_hz: float | None
     #: In the order of sockets and nodes; the index is the domain's number in the machine.
     domains: tuple[Domain, ...]

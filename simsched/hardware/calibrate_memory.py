@@ -43,9 +43,7 @@ class Effort:
     #: Size of all arrays of a bandwidth probe in memory, relative to the outermost caches.
     beyond_caches: float
     least_bytes: int
-    #: Buffer of the latency of memory.
     chase_bytes: int
-    #: Largest buffer of the sweep of latencies.
     sweep_bytes: int
 
 
@@ -78,9 +76,7 @@ class Latency:
 class CacheLevelValues:
     """A level of caches."""
 
-    #: ``L1``, ``L2``, ...
     name: str
-    #: Of each instance.
     capacity_bytes: int
     capacity_how: str
     #: Number of cores that share an instance.
@@ -103,7 +99,6 @@ class CacheLevelValues:
     #: Capacities of equal slices of the sets, from the smallest; empty where pages do not decide
     #: which sets their lines go to.
     effective_bytes: tuple[int, ...] = ()
-    #: What the capacities follow from.
     effective_how: str = ""
 
     @property

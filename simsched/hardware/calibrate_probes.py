@@ -37,7 +37,6 @@ class Measured:
     #: distance of the quartiles as a share of the middle where `is_median`.
     spread: float
     rounds: int
-    #: What was measured.
     how: str
     is_median: bool = False
 

@@ -30,7 +30,6 @@ PROCESSOR = "cpu"
 class Kernel:
     """Compute time of a class of tasks."""
 
-    #: ``program.class``.
     name: str
     #: Of one operation, by the size of the data that it was calibrated with.
     time: KernelTime
@@ -50,7 +49,6 @@ class CalibrationRun:
     policy: str
     #: Time in tasks of each class; see :func:`class_seconds`; shape (n_classes,).
     seconds: NDArray[np.float64]
-    #: Number of runs whose median this is.
     runs: int = 1
     #: Time between tasks; without, as long as in the simulation. See :func:`rest_seconds`.
     rest_s: float | None = None

@@ -61,9 +61,7 @@ class WorkerOutcome:
     #: slept on the lock of a central queue.
     cpu_ns: int
     present_ns: int
-    #: Events that the processor has counted, those that it could count.
     events: dict[str, int]
-    #: Why some could not be counted, empty if all were.
     events_error: str
 
 

@@ -25,7 +25,6 @@ from simsched.workload.graph import Workload
 class Program:
     """A program that is ready to be run once."""
 
-    #: Name of the program, also of its functions in C.
     name: str
     #: Graphs, costs, accesses and blocks. `ops` of a task count what its class calls an operation
     #: (an element updated, an edge visited, ...); calibration measures how long each takes.
@@ -41,9 +40,7 @@ class Program:
     #: Returns the error of the result after the run, as a share of `tolerance`: at most 1 when the
     #: result is right. It computes the result in another way (NumPy, SciPy, NetworkX).
     check: Callable[[], float]
-    #: Integers for all tasks.
     params: tuple[int, ...] = ()
-    #: Doubles for all tasks.
     constants: tuple[float, ...] = ()
 
     @cached_property

@@ -50,14 +50,11 @@ class Replay:
     #: first start. Of several runs the one with the median makespan stands for all, here and below.
     measured_makespan_s: float
     simulated_makespan_s: float
-    #: Error of the makespan.
     makespan_error: float
     #: Makespans of the runs with seed 0, 1, ...
     run_makespans_s: tuple[float, ...]
-    #: Workers.
     worker_names: tuple[str, ...]
-    #: Time that each worker was inside tasks, creation of their children included; shape
-    #: (n_workers,).
+    #: Time that each worker was inside tasks, creation of their children included.
     measured_busy_s: FloatArray
     simulated_busy_s: FloatArray
     #: Error of the sum over workers.

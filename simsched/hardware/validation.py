@@ -41,8 +41,7 @@ class Figures:
     #: Quantiles 5 %, 15 %, ..., 95 % of the times of single tasks; NaN for classes without work;
     #: shape (n_classes, 10).
     class_deciles_s: NDArray[np.float64]
-    #: Time in tasks by makespan, workers from the busiest to the least busy one; shape
-    #: (n_workers,).
+    #: Time in tasks by makespan, workers from the busiest to the least busy one.
     busy_share: NDArray[np.float64]
     #: Successful steals from iteration 1 on.
     steals: float
