@@ -153,7 +153,6 @@ def steps(program: Program, choose: Choice, *, ignore_edges: bool = False) -> It
                 args[task].ctypes.data,
                 iteration,
                 task,
-                0,
             )
             run = functools.partial(Function(address), ctypes.byref(call))
             yield Step(iteration, graph, task, is_join, run)

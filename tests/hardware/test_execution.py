@@ -239,7 +239,7 @@ def test_workers_are_pinned_in_turn() -> None:
 def test_workers_steal_from_all_others() -> None:
     found: set[tuple[int, int]] = set()
     for seed in range(100):
-        program = make_program("spin", {"shape": "tree", "tasks": 200, "work_ns": 5000})
+        program = make_program("spin", {"shape": "tree", "tasks": 1000, "work_ns": 20_000})
         recording = execute(program, workers=3, seed=seed)
         pairs = (column(recording, name, EventKind.STEAL) for name in ("worker", "arg0"))
         found |= set(zip(*(values.tolist() for values in pairs), strict=True))

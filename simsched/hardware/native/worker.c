@@ -18,7 +18,6 @@ static void settle(hw_worker_t *worker)
 {
     hw_run_t *run = worker->run;
     hw_pages_touch(worker->records.records, (size_t)run->problem.n_expected * sizeof(hw_record_t));
-    worker->counters.events_error = hw_events_open(&worker->events);
     worker->is_idle = true;
     worker->idle_since = hw_ticks(&run->clock);
 }
@@ -111,7 +110,7 @@ int hw_worker_main(hw_team_t *team, int32_t number, void *shared)
     hw_worker_t *worker = &run->workers[number];
     (void)team;
     settle(worker);
-    hw_events_start(&worker->events);
+    worker->counters.events_error = hw_events_open(&worker->events);
     int64_t present_since = hw_monotonic_ns(), cpu_since = hw_thread_cpu_ns();
     while (begin_iteration(worker))
         run_iteration(worker);

@@ -30,6 +30,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.cluster.vq import vq
 
 from simsched.hardware.program import Program, program
 from simsched.hardware.programs._common import (
@@ -49,7 +50,6 @@ from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
 CLASSES = ("divide", "initialise", "place", "assign", "reduce", "move")
 _DIVIDE, _INITIALISE, _PLACE, _ASSIGN, _REDUCE, _MOVE = range(6)
 TOLERANCE = 1e-9
-_CHUNK = 2**14
 
 
 @program(
@@ -190,30 +190,14 @@ def _arguments(tree: SpawnTree) -> Int64Array:
 def _lloyd(
     coordinates: NDArray[np.float64], centres: int, dimensions: int, iterations: int
 ) -> NDArray[np.float64]:
-    """Return the centres after some steps, with distances from scalar products."""
+    """Return the centres after some steps."""
     points = coordinates.reshape(-1, dimensions)
     found = points[:centres]
     ones, order = np.ones(len(points)), np.arange(len(points) + 1)
     for _ in range(iterations):
-        nearest = np.concatenate(
-            [
-                _nearest(points[begin : begin + _CHUNK], found)
-                for begin in range(0, len(points), _CHUNK)
-            ]
-        )
+        nearest, _ = vq(points, found)
         belongs = sparse.csr_array((ones, nearest, order), shape=(len(points), centres))
         counts = np.bincount(nearest, minlength=centres)[:, None]
         sums = np.asarray(belongs.T @ points)
         found = np.where(counts > 0, sums / np.maximum(counts, 1), found)
     return found
-
-
-def _nearest(points: NDArray[np.float64], centres: NDArray[np.float64]) -> Int64Array:
-    """Return the nearest centre of each point, the first of several."""
-    nearest = np.zeros(len(points), dtype=np.int64)
-    least = np.full(len(points), np.inf)
-    for number, centre in enumerate(centres):
-        distance = centre @ centre - 2.0 * (points @ centre)
-        nearest[distance < least] = number
-        np.minimum(least, distance, out=least)
-    return nearest

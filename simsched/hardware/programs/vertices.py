@@ -52,14 +52,9 @@ class Options:
     vertices: int
     damping: float
     labels: int
-    iterations: int | None
+    #: Number of rounds, 0 for as many as it takes.
+    rounds: int
     seed: int
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds where it is given."""
-        assert self.iterations is not None
-        return self.iterations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +110,7 @@ def vertex_program(
     tree = divide_vertices(kind.name, vertices, part_vertices)
     edges = random_edges(seed, vertices, degree, kind.lowest_degree, skew, popular_run)
     edges = edges if kind.is_directed else edges.both_ways()
-    return kind.rule(tree, edges, Options(vertices, damping, labels, iterations, seed))
+    return kind.rule(tree, edges, Options(vertices, damping, labels, iterations or 0, seed))
 
 
 def _pagerank(tree: SpawnTree, edges: Edges, options: Options) -> Program:
@@ -175,7 +170,7 @@ def _connected_components(tree: SpawnTree, edges: Edges, options: Options) -> Pr
     vertices = options.vertices
     graph = pulled(edges, vertices)
     needed = _rounds_needed(graph)
-    rounds = needed + 1 if options.iterations is None else options.iterations
+    rounds = options.rounds or needed + 1
     if rounds < needed:
         accepted = f"{needed} or more for this graph"
         raise refusal("connected_components", "iterations", rounds, accepted)
