@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -75,8 +76,7 @@ def time_empty(thread: int, rounds: int) -> Timer:
         # Several short runs: others, who take a core for milliseconds, seldom disturb all of them.
         times: list[float] = []
         for _ in range(rounds):
-            program = _empty(shape, TASKS, ITERATIONS)
-            run = execute(program, mode, cores=[thread])
+            run = execute(_empty(shape, TASKS, ITERATIONS), mode, cores=[thread])
             times += run.details["iteration_s"]
         return best_time(times, f"{shape} of {TASKS} empty tasks, {mode.order}, {mode.pools}")
 
@@ -175,12 +175,10 @@ def pairs_by_distance(host: Host) -> dict[int, list[tuple[int, int]]]:
     hops = host.hops()
     place = {t: (d, core) for d, dom in enumerate(host.domains) for core in dom.cores for t in core}
     found: dict[int, list[tuple[int, int]]] = {}
-    threads = sorted(place)
-    for i, one in enumerate(threads):
-        for other in threads[i + 1 :]:
-            (a, core), (b, other_core) = place[one], place[other]
-            distance = 0 if core == other_core else 1 + hops[a][b]
-            found.setdefault(distance, []).append((one, other))
+    for one, other in combinations(sorted(place), 2):
+        (a, core), (b, other_core) = place[one], place[other]
+        distance = 0 if core == other_core else 1 + hops[a][b]
+        found.setdefault(distance, []).append((one, other))
     return {
         distance: [pairs[k] for k in sorted({0, len(pairs) // 2, len(pairs) - 1})][:PAIRS]
         for distance, pairs in sorted(found.items())
@@ -225,8 +223,5 @@ def smt_throughput(core: Sequence[int], rounds: int, cached_bytes: int) -> tuple
         stream_rate(core[: k + 1], "compute", cached_bytes // 2, rounds=rounds)
         for k in range(len(core))
     ]
-    found: list[Measured] = []
-    for rate in rates:
-        least = found[-1].value if found else 1.0
-        found.append(replace(rate, value=max(least, rate.value / rates[0].value)))
-    return tuple(found)
+    most = np.maximum.accumulate([rate.value / rates[0].value for rate in rates]).tolist()
+    return tuple(replace(rate, value=value) for rate, value in zip(rates, most, strict=True))

@@ -110,12 +110,8 @@ class CacheLevelValues:
 
 def thread_counts(n_cores: int) -> list[int]:
     """Return the numbers of threads for which bandwidth is measured: 1, 2, 3, 4, 6, 8, 12, ..."""
-    step = {1, 2, 3, n_cores}
-    power = 4
-    while power <= n_cores:
-        step |= {power, power * 3 // 2}
-        power *= 2
-    return sorted(count for count in step if count <= n_cores)
+    doubled = {first << octave for octave in range(n_cores.bit_length()) for first in (4, 6)}
+    return sorted(count for count in {1, 2, 3, n_cores} | doubled if count <= n_cores)
 
 
 def memory_bytes(host: Host, effort: Effort, warnings: list[str]) -> int:
@@ -193,11 +189,8 @@ def _bound(host: Host, number: int) -> int:
 
 def measure_sweep(thread: int, effort: Effort) -> tuple[tuple[int, Measured], ...]:
     """Measure latency over the size of the buffer: in every octave, two sizes."""
-    sizes = []
-    size = 4096
-    while size <= effort.sweep_bytes:
-        sizes += [size, size * 3 // 2]
-        size *= 2
+    octaves = range((effort.sweep_bytes // 4096).bit_length())
+    sizes = [first << octave for octave in octaves for first in (4096, 6144)]
     return tuple((size, chase_time([thread], size, rounds=effort.rounds)) for size in sizes)
 
 

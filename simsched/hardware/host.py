@@ -15,9 +15,9 @@ from typing import Any
 from simsched.hardware.topology import (
     SYSTEM,
     allowed_cores,
+    described_host,
     file_text,
     numbered,
-    processor_name,
     read_topology,
 )
 
@@ -116,14 +116,10 @@ class Host:
         topology = read_topology()
         return {
             "name": platform.node(),
-            "system": platform.platform(),
-            "machine": platform.machine(),
-            "processor": processor_name(),
-            "hardware_threads": len(topology.sites),
+            **described_host(topology),
             "allowed_threads": self.cores,
             "cores": len({site.core for site in topology.sites.values()}),
             "sockets": len({site.socket for site in topology.sites.values()}),
-            "memory_nodes": list(topology.nodes),
             "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
             "page_bytes": os.sysconf("SC_PAGE_SIZE"),
             "huge_pages": file_text(Path("/sys/kernel/mm/transparent_hugepage/enabled")),

@@ -160,18 +160,14 @@ def measure_alternately(
             session.save_early()
         if not is_interruption(error):
             raise
-        kept, planned = (sum(values) for values in zip(*map(_count, sessions), strict=True))
+        kept = sum(len(session.runs) for session in sessions)
+        planned = sum(session.planned for session in sessions)
         where = sessions[0].directory if len(sessions) == 1 else sessions[0].directory.parent
         raise Interrupted(kept, planned, where) from None
     finally:
         for path in sorted(created, key=lambda each: len(each.parts), reverse=True):
             with suppress(OSError):
                 path.rmdir()
-
-
-def _count(session: _Session) -> tuple[int, int]:
-    """Return how many runs are kept, and how many were asked for."""
-    return len(session.runs), session.planned
 
 
 @dataclass(frozen=True)
@@ -200,15 +196,11 @@ class _Session:
 
     def __post_init__(self) -> None:
         self.cells = cells_of(self.matrix, len(self.host.cores))
+        self.n_rounds = self.matrix.warmup + self.matrix.repetitions
         self.planned = len(self.cells) * self.matrix.repetitions
         self._begin = datetime.now(UTC)
         self._fastest_s = math.inf
         self._next_round = -self.matrix.warmup
-
-    @property
-    def n_rounds(self) -> int:
-        """How many rounds there are, those of the warm-up included."""
-        return self.matrix.warmup + self.matrix.repetitions
 
     def measure_round(self) -> None:
         """Measure the next round."""
@@ -313,7 +305,8 @@ class _Session:
             }
         )
         self.loads["during"] = self.loads.get("during", Load(0.0, 0.0, 0.0)) + load
-        self.about.setdefault("processor_events", _events(details))
+        counted, error = details["processor_events"][0], details["processor_events_error"]
+        self.about.setdefault("processor_events", {"counted": sorted(counted), "error": error})
         self.runs.append(run)
 
     def result(self) -> MeasurementSet:
@@ -358,14 +351,6 @@ class _Session:
         if self.runs:
             with suppress(SimschedError):
                 write_measurements(self.result())
-
-
-def _events(details: dict[str, Any]) -> dict[str, Any]:
-    """Return which events of the processor could be counted in a run, and why not all."""
-    return {
-        "counted": sorted(details["processor_events"][0]),
-        "error": details["processor_events_error"],
-    }
 
 
 def _remove_set(directory: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,10 +19,9 @@ from simsched.hardware.placement import blocks_on_nodes, place_blocks
 from simsched.hardware.preparation import prepare, record_bound
 from simsched.hardware.program import Program
 from simsched.hardware.topology import (
-    Topology,
     allowed_cores,
+    described_host,
     distance_classes,
-    processor_name,
     read_topology,
 )
 from simsched.trace.recording import Recording
@@ -75,23 +73,10 @@ def execute(
         "mode": {**asdict(mode), "victims": "random"},
         "seed": seed,
         "placement": placed,
-        **_host(topology, pinned),
-    }
-    return _recording(program, mode, pinned, about, outcome, distance_classes(topology, pinned))
-
-
-def _host(topology: Topology, pinned: list[int]) -> dict[str, Any]:
-    """Return what a recording says about the host and the places of its workers."""
-    return {
-        "host": {
-            "system": platform.platform(),
-            "machine": platform.machine(),
-            "processor": processor_name(),
-            "hardware_threads": len(topology.sites),
-            "memory_nodes": list(topology.nodes),
-        },
+        "host": described_host(topology),
         "worker_sites": [asdict(topology.sites[core]) for core in pinned],
     }
+    return _recording(program, mode, pinned, about, outcome, distance_classes(topology, pinned))
 
 
 def compiled_runtime() -> Any:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +66,17 @@ def allowed_cores() -> list[int]:
 def processor_name() -> str:
     """Return what the processor calls itself, nothing where it does not tell."""
     return value_in(CPUINFO, "model name")
+
+
+def described_host(topology: Topology) -> dict[str, Any]:
+    """Return what recordings and measurements say about this host."""
+    return {
+        "system": platform.platform(),
+        "machine": platform.machine(),
+        "processor": processor_name(),
+        "hardware_threads": len(topology.sites),
+        "memory_nodes": list(topology.nodes),
+    }
 
 
 def read_topology(system: Path = SYSTEM) -> Topology:
