@@ -157,7 +157,7 @@ def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
 
 
 def primitives(owner: int, thief: int, rounds: int) -> dict[str, Measured]:
-    """Measure the steps of scheduling between two threads several times; see native/primitives.h.
+    """Measure the steps of scheduling between two threads several times; see native/probes.h.
 
     Left out are those for which the threads never met as they had to, as on a core that they share.
     """

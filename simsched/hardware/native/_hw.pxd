@@ -87,14 +87,12 @@ cdef extern from "memory.h" nogil:
     int hw_pages_locate(void **, size_t, int *)
 
 
-cdef extern from "primitives.h" nogil:
+cdef extern from "probes.h" nogil:
     ctypedef struct hw_primitives_t:
         double push, take, steal, probe, lock_push, lock_take, stamp
 
     int hw_primitives_measure(int32_t, int32_t, int32_t, hw_primitives_t *)
 
-
-cdef extern from "bandwidth.h" nogil:
     ctypedef enum hw_stream_kind_t:
         HW_N_STREAMS
 
@@ -108,14 +106,10 @@ cdef extern from "bandwidth.h" nogil:
 
     int hw_stream_measure(const hw_stream_t *, int64_t *)
 
-
-cdef extern from "transfer.h" nogil:
     ctypedef enum hw_transfer_kind_t:
         HW_TRANSFER_OWN_UPDATE
     int hw_transfer_measure(hw_transfer_kind_t, int32_t, int32_t, int64_t, int64_t, int32_t, int64_t *)
 
-
-cdef extern from "latency.h" nogil:
     ctypedef struct hw_chase_t:
         const int32_t *cpu
         int32_t n_threads

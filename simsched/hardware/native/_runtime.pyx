@@ -197,7 +197,7 @@ def locate_pages(array, offsets):
 
 
 def measure_primitives(int32_t owner, int32_t thief, int32_t rounds):
-    """Return the mean times of the steps of scheduling in nanoseconds; see primitives.h."""
+    """Return the mean times of the steps of scheduling in nanoseconds; see probes.h."""
     cdef hw_primitives_t result
     cdef int status
     with nogil:
@@ -207,7 +207,7 @@ def measure_primitives(int32_t owner, int32_t thief, int32_t rounds):
 
 
 def measure_stream(cpus, int kind, int node, int64_t items, int32_t parts, int32_t sweeps, int32_t rounds):
-    """Return the nanoseconds of each round of a bandwidth probe; see bandwidth.h."""
+    """Return the nanoseconds of each round of a bandwidth probe; see probes.h."""
     cdef hw_stream_t stream
     cdef cnp.ndarray round_ns = np.zeros(rounds, np.int64)
     cdef int64_t *times = <int64_t *>cnp.PyArray_DATA(round_ns)
@@ -225,7 +225,7 @@ def measure_stream(cpus, int kind, int node, int64_t items, int32_t parts, int32
 
 
 def measure_transfer(int kind, int32_t cpu, int32_t other, int64_t items, int64_t filler, int32_t rounds):
-    """Return the nanoseconds of each round of a transfer probe; see transfer.h."""
+    """Return the nanoseconds of each round of a transfer probe; see probes.h."""
     cdef cnp.ndarray round_ns = np.zeros(rounds, np.int64)
     cdef int64_t *times = <int64_t *>cnp.PyArray_DATA(round_ns)
     cdef int status
@@ -240,7 +240,7 @@ def measure_transfer(int kind, int32_t cpu, int32_t other, int64_t items, int64_
 def measure_chase(
     cpus, int node, int32_t lines, int64_t warm, int64_t steps, int32_t rounds, int64_t evict, int64_t load_items
 ):
-    """Return the nanoseconds of each round of a latency probe; see latency.h."""
+    """Return the nanoseconds of each round of a latency probe; see probes.h."""
     cdef hw_chase_t chase
     cdef cnp.ndarray round_ns = np.zeros(rounds, np.int64)
     cdef int64_t *times = <int64_t *>cnp.PyArray_DATA(round_ns)

@@ -1,9 +1,18 @@
-#include "bandwidth.h"
-
+/*
+ * Bandwidth of threads that each sweep arrays of their own, in caches or in memory.
+ *
+ * Bytes are counted as STREAM does: what the loop reads and what it writes, not the lines that a store loads before it
+ * overwrites them. The loops are plain C that the compiler vectorises, without the instructions that bypass caches, so they
+ * show what programs reach that are compiled as this library is. A round is a part of the arrays, the next round the next
+ * part: arrays larger than the caches then need no long rounds, in some of which other programs would take a core away.
+ *
+ * Invariant: every thread touches only its arrays; times are those from the first thread's begin to the last one's end.
+ */
 #include <stdlib.h>
 
 #include "clock.h"
 #include "memory.h"
+#include "probes.h"
 #include "team.h"
 
 typedef struct {

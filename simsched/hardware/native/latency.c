@@ -1,8 +1,16 @@
-#include "latency.h"
-
-#include "bandwidth.h"
+/*
+ * Latency of loads that each wait for the one before, in caches or in memory, with other cores at rest or streaming.
+ *
+ * The loads follow pointers through the lines of a buffer in an order that no prefetcher guesses: one cycle through all
+ * lines, drawn at random (Sattolo's algorithm). A round goes on where the one before has stopped, so that in a buffer with
+ * more lines than steps are made no line comes twice; for memory, other pages are written before the first round, so many
+ * that they displace the lines from all caches.
+ *
+ * Invariant: from any line, as many steps as there are lines lead back to it and through all others.
+ */
 #include "clock.h"
 #include "memory.h"
+#include "probes.h"
 #include "random.h"
 #include "team.h"
 

@@ -1,10 +1,15 @@
-#include "primitives.h"
-
+/*
+ * What the steps of scheduling cost on this host, measured apart from any run.
+ *
+ * Two threads on two cores play owner and thief in turns. The thief meets deques that the owner has just written, as in a
+ * run in which both work, so that a probe includes fetching the lines from the other core.
+ */
 #include <math.h>
 #include <stdlib.h>
 
 #include "clock.h"
 #include "deque.h"
+#include "probes.h"
 #include "queue.h"
 #include "random.h"
 #include "team.h"

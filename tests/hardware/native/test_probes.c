@@ -1,9 +1,7 @@
 /* Probes: sweeps compute what they say, cycles go through all lines, rounds are timed, errors come back. */
-#include "bandwidth.h"
-#include "latency.h"
 #include "memory.h"
+#include "probes.h"
 #include "team.h"
-#include "transfer.h"
 
 #include <string.h>
 
