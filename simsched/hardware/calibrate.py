@@ -54,7 +54,9 @@ def calibrate_machine(
     chosen = sorted(allowed if cores is None else set(cores))
     wrong = sorted(set(chosen) - set(allowed))
     if wrong or not chosen:
-        raise ConfigurationError(f"cores: found {_shortened(wrong)}, accepted {allowed}")
+        more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+        found_cores = f"{wrong[:MOST_NAMED] or 'none'}{more}"
+        raise ConfigurationError(f"cores: found {found_cores}, accepted {allowed}")
     started, before = datetime.now(UTC), sample(chosen)
     host = read_host(chosen)
     found = _measure(host, QUICK if quick else THOROUGH, progress or (lambda _: None))
@@ -113,12 +115,6 @@ def _loose(found: Calibration) -> list[str]:
         return []
     more = f" and {len(loose) - 6} more" if len(loose) > 6 else ""
     return [f"spread above {LOOSE:.0%}: {'; '.join(loose[:6])}{more}"]
-
-
-def _shortened(cores: list[int]) -> str:
-    """Return the first of some cores, and how many more there are."""
-    more = len(cores) - MOST_NAMED
-    return f"{cores[:MOST_NAMED] or 'none'}" + (f" and {more} more" if more > 0 else "")
 
 
 def _disturbed(load: Load, n_cores: int) -> list[str]:

@@ -109,7 +109,7 @@ def read_host(
     cores: Sequence[int], system: Path = SYSTEM, cpuinfo: Path = CPUINFO, meminfo: Path = MEMINFO
 ) -> Host:
     """Return what Linux tells about some hardware threads of this host."""
-    topology = read_topology(system)
+    topology, clock_mhz = read_topology(system), value_in(cpuinfo, "cpu MHz")
     domains = _domains(topology, cores)
     by_node = {domain.node: index for index, domain in enumerate(domains)}
     nodes = tuple(
@@ -118,7 +118,7 @@ def read_host(
     )
     return Host(
         processor=processor_name() or "unknown processor",
-        clock_hz=_clock(cpuinfo),
+        clock_hz=float(clock_mhz) * 1e6 if clock_mhz else None,
         domains=domains,
         nodes=nodes,
         distance=dict(topology.node_distance),
@@ -190,9 +190,3 @@ def available_bytes(meminfo: Path = MEMINFO) -> int:
 def _bytes(text: str) -> int:
     """Return a size as the kernel writes it, 1 GiB where it does not tell."""
     return parse_size(f"{text.split()[0]} KiB") if text else 2**30
-
-
-def _clock(cpuinfo: Path) -> float | None:
-    """Return the clock of the first processor listed, None if there is none."""
-    clock_mhz = value_in(cpuinfo, "cpu MHz")
-    return float(clock_mhz) * 1e6 if clock_mhz else None

@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from simsched.hardware.outcome import Outcome
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
 from simsched.workload.builder import ranks
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
-Int32Array = NDArray[np.int32]
 Column = NDArray[np.int64] | NDArray[np.int32]
 
 

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from simsched.hardware.mode import Mode
 from simsched.hardware.program import Program
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
+from simsched.workload.graph import Int32Array, TaskGraph
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,7 +71,10 @@ def prepare(
         used = ["Duration of each task: end minus start in the record, on whatever core it runs."]
     elif speed is not None:
         timed = _scaled(graph, PS_PER_S / speed, PS_PER_S / speed)
-        used = [_work_sentence(timed)]
+        # On the kinds that cannot run a task its work is infinite.
+        total = float((timed.ops + timed.join_ops).min(axis=0).sum()) * PER_PS
+        text = "Work of each task, before and after it waits: from the record"
+        used = [f"{text} ({total:.4g} s in all)."]
         if timed.creation_ops.any():
             total = float(timed.creation_ops.sum()) * PER_PS
             used.append(
@@ -143,14 +146,6 @@ def _at_speed_of(graph: TaskGraph, machine: Machine) -> TaskGraph:
         speeds.setdefault(group.kind, group.ops_per_s * PER_PS)
     factor = np.array([[speeds.get(kind, 1.0)] for kind in graph.kinds])
     return _scaled(graph, factor, machine.core_groups[0].ops_per_s * PER_PS)
-
-
-def _work_sentence(graph: TaskGraph) -> str:
-    """Say what the work of a graph in picoseconds is."""
-    # On the kinds that cannot run a task its work is infinite.
-    work: FloatArray = (graph.ops + graph.join_ops).min(axis=0)
-    total = float(work.sum()) * PER_PS
-    return f"Work of each task, before and after it waits: from the record ({total:.4g} s in all)."
 
 
 def _access_sentences(graph: TaskGraph, kept: bool) -> list[str]:

@@ -295,7 +295,7 @@ def _compare(
         simulated_busy_s=like,
         busy_total_error=_error(float(busy.sum()), float(like.sum())),
         busy_distance=_mean_distance(busy, like),
-        busy_worker_error=_worst_error(busy, like) if own else None,
+        busy_worker_error=max(map(abs, map(_error, busy, like))) if own else None,
         order_tau=_rank_correlation(*starts),
         used=used,
         inferred=recording.inferred,
@@ -321,11 +321,6 @@ def _mean_distance(measured: FloatArray, simulated: FloatArray) -> float:
     mean = float(measured.mean())
     distance = float(np.abs(np.sort(measured) - np.sort(simulated)).mean())
     return _error(mean, mean + distance)
-
-
-def _worst_error(measured: FloatArray, simulated: FloatArray) -> float:
-    """Return the largest relative difference of two samples, element by element."""
-    return max(abs(_error(a, b)) for a, b in zip(measured, simulated, strict=True))
 
 
 def _rank_correlation(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:

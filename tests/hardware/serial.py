@@ -69,9 +69,15 @@ def compiler() -> list[str]:
     return str(sysconfig.get_config_var("CC") or "cc").split()
 
 
+def program_files() -> dict[str, Path]:
+    """Return the C file of every program."""
+    paths = list_programs.FOLDER.glob("*.c")
+    return {name: path for path in paths for name in list_programs.program_names(path)}
+
+
 def source(name: str) -> Path:
     """Return the C file of a program."""
-    return list_programs.program_files()[name]
+    return program_files()[name]
 
 
 @functools.cache

@@ -9,7 +9,6 @@ import pytest
 
 from simsched import load_machine, make_policy, simulate
 from simsched.files.errors import ConfigurationError
-from simsched.hardware.native.list_programs import program_files
 from simsched.hardware.program import Program, make_program, programs
 from simsched.workload.graph import TaskGraph
 
@@ -23,6 +22,7 @@ from .serial import (
     execute_serially,
     newest,
     oldest,
+    program_files,
     source,
     steps,
 )

@@ -183,19 +183,11 @@ def largest_error(found: NDArray[Any], wanted: NDArray[Any], tolerance: float) -
     return float(np.max(np.abs(found - wanted))) / (tolerance * scale)
 
 
-def hash64(key: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return the scrambled bits of each key, as `hash64` in programs/counted.h."""
+def hashed_units(seed: int, count: int) -> NDArray[np.float64]:
+    """Return `count` numbers in [0, 1) of a seed, as `hashed_unit` in programs/counted.h."""
+    key = np.uint64(seed << 32) + np.arange(count, dtype=np.uint64)
     mixed = key + np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return mixed ^ (mixed >> np.uint64(31))
-
-
-def hashed_keys(seed: int, count: int) -> NDArray[np.uint64]:
-    """Return `count` scrambled keys of a seed below 2^31, as `hashed_key` in programs/counted.h."""
-    return hash64(np.uint64(seed << 32) + np.arange(count, dtype=np.uint64))
-
-
-def hashed_units(seed: int, count: int) -> NDArray[np.float64]:
-    """Return `count` numbers in [0, 1) of a seed, as `hashed_unit` in programs/counted.h."""
-    return (hashed_keys(seed, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    mixed ^= mixed >> np.uint64(31)
+    return (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53
