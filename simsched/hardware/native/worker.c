@@ -13,15 +13,6 @@ static bool is_stopped(const hw_run_t *run)
     return atomic_load_explicit(&run->is_stopped, memory_order_relaxed);
 }
 
-/* Takes the pages near its core. */
-static void settle(hw_worker_t *worker)
-{
-    hw_run_t *run = worker->run;
-    hw_pages_touch(worker->records.records, (size_t)run->problem.n_expected * sizeof(hw_record_t));
-    worker->is_idle = true;
-    worker->idle_since = hw_ticks(&run->clock);
-}
-
 /* Ends the iteration before and sets up the next one; executed by one worker while all others wait. */
 static void set_up(hw_run_t *run)
 {
@@ -75,6 +66,16 @@ static bool has_ended(const hw_run_t *run)
     return sum == run->graph->n_tasks;
 }
 
+/* Notes that the worker has nothing to do, unless it had nothing before. */
+static void park(hw_worker_t *worker, int64_t ticks)
+{
+    if (worker->is_idle)
+        return;
+    worker->is_idle = true;
+    worker->idle_since = ticks;
+    hw_record(worker, ticks, HW_PARK, HW_NONE, 0);
+}
+
 static void run_iteration(hw_worker_t *worker)
 {
     hw_run_t *run = worker->run;
@@ -89,19 +90,11 @@ static void run_iteration(hw_worker_t *worker)
         }
         if (has_ended(run))
             break;
-        if (!worker->is_idle) {
-            worker->is_idle = true;
-            worker->idle_since = hw_ticks(&run->clock);
-            hw_record(worker, worker->idle_since, HW_PARK, HW_NONE, 0);
-        }
+        park(worker, hw_ticks(&run->clock));
         hw_back_off(round++);
     }
     worker->left_at = hw_ticks(&run->clock);
-    if (!worker->is_idle) {
-        worker->is_idle = true;
-        worker->idle_since = worker->left_at;
-        hw_record(worker, worker->left_at, HW_PARK, HW_NONE, 0);
-    }
+    park(worker, worker->left_at);
 }
 
 int hw_worker_main(hw_team_t *team, int32_t number, void *shared)
@@ -109,7 +102,9 @@ int hw_worker_main(hw_team_t *team, int32_t number, void *shared)
     hw_run_t *run = shared;
     hw_worker_t *worker = &run->workers[number];
     (void)team;
-    settle(worker);
+    hw_pages_touch(worker->records.records, (size_t)run->problem.n_expected * sizeof(hw_record_t));
+    worker->is_idle = true;
+    worker->idle_since = hw_ticks(&run->clock);
     worker->counters.events_error = hw_events_open(&worker->events);
     int64_t present_since = hw_monotonic_ns(), cpu_since = hw_thread_cpu_ns();
     while (begin_iteration(worker))
