@@ -203,11 +203,11 @@ def _counters() -> Iterator[Finding]:
     without = "simsched measure works without; recordings then lack these counts"
     if sys.platform != "linux":
         return
-    from simsched.hardware.program import make_program, small_params
+    from simsched.hardware.program import make_program, programs
     from simsched.hardware.runtime import execute
 
     try:
-        recording = execute(make_program("empty", small_params("empty")), workers=1)
+        recording = execute(make_program("empty", programs()["empty"].small), workers=1)
     except SimschedError as error:
         yield Finding("counters", "task runtime", str(error), "broken", "install simsched again")
         return

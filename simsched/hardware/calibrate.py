@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 from simsched.files.errors import ConfigurationError
 from simsched.hardware.calibrate_costs import (
@@ -35,15 +32,14 @@ from simsched.hardware.calibrate_memory import (
 from simsched.hardware.calibrate_probes import stream_rate
 from simsched.hardware.calibrate_report import measured_rows
 from simsched.hardware.calibration import Calibration
+from simsched.hardware.host import Load, sample
 from simsched.hardware.runtime import compiled_runtime
 from simsched.hardware.topology import allowed_cores
 
-STAT = Path("/proc/stat")
 #: Shares of the cores' time above which others disturb.
 BUSY, STOLEN = 0.05, 0.01
 #: A spread above this share is worth a warning.
 LOOSE = 0.25
-#: Cores that a message names.
 MOST_NAMED = 8
 #: What is taken for the first-level cache where the system states none.
 USUAL_L1_BYTES = 32 * 1024
@@ -58,24 +54,20 @@ def calibrate_machine(
     chosen = sorted(allowed if cores is None else set(cores))
     wrong = sorted(set(chosen) - set(allowed))
     if wrong or not chosen:
-        raise ConfigurationError(f"cores: found {_shortened(wrong)}, accepted {allowed}")
-    started, begin = datetime.now(UTC), time.monotonic()
-    before = _usage(chosen)
+        more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
+        found_cores = f"{wrong[:MOST_NAMED] or 'none'}{more}"
+        raise ConfigurationError(f"cores: found {found_cores}, accepted {allowed}")
+    started, before = datetime.now(UTC), sample(chosen)
     host = read_host(chosen)
-    found = _measure(host, QUICK if quick else THOROUGH, progress or _silent)
-    duration = time.monotonic() - begin
-    disturbed = _disturbed(before, _usage(chosen), duration, len(chosen))
+    found = _measure(host, QUICK if quick else THOROUGH, progress or (lambda _: None))
+    load = before.until(sample(chosen))
     return replace(
         found,
         started=started.strftime("%Y-%m-%d %H:%M UTC"),
-        duration_s=duration,
+        duration_s=load.elapsed_s,
         is_quick=quick,
-        warnings=(*found.warnings, *disturbed, *_loose(found)),
+        warnings=(*found.warnings, *_disturbed(load, len(chosen)), *_loose(found)),
     )
-
-
-def _silent(what: str) -> None:
-    """Say nothing."""
 
 
 def _measure(host: Host, effort: Effort, progress: Progress) -> Calibration:
@@ -125,48 +117,9 @@ def _loose(found: Calibration) -> list[str]:
     return [f"spread above {LOOSE:.0%}: {'; '.join(loose[:6])}{more}"]
 
 
-@dataclass(frozen=True)
-class Usage:
-    """Seconds that cores were busy and taken away by the hypervisor, and that this process ran."""
-
-    busy_s: float
-    stolen_s: float
-    own_s: float
-
-
-def _shortened(cores: list[int]) -> str:
-    """Return the first of some cores, and how many more there are."""
-    more = len(cores) - MOST_NAMED
-    return f"{cores[:MOST_NAMED] or 'none'}" + (f" and {more} more" if more > 0 else "")
-
-
-def _usage(cores: Sequence[int], stat: Path = STAT) -> Usage | None:
-    """Return the use of some cores since the start of the host, None where nothing tells it."""
-    try:
-        lines = stat.read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    tick = 1 / os.sysconf("SC_CLK_TCK")
-    busy = stolen = 0.0
-    for line in lines:
-        name, *values = line.split()
-        if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in cores:
-            user, nice, system, _, _, interrupt, soft, taken = (int(v) * tick for v in values[:8])
-            busy += user + nice + system + interrupt + soft
-            stolen += taken
-    own = os.times()
-    return Usage(busy, stolen, own.user + own.system)
-
-
-def _disturbed(
-    before: Usage | None, after: Usage | None, duration_s: float, n_cores: int
-) -> list[str]:
+def _disturbed(load: Load, n_cores: int) -> list[str]:
     """Return what others did on the cores meanwhile, if it was much."""
-    if before is None or after is None:
-        return []
-    room = duration_s * n_cores
-    others = (after.busy_s - before.busy_s - (after.own_s - before.own_s)) / room
-    stolen = (after.stolen_s - before.stolen_s) / room
+    others, stolen = load.others_cores / n_cores, load.stolen_cores / n_cores
     found = []
     if others > BUSY:
         found.append(f"host: other programs used {others:.0%} of the cores meanwhile")

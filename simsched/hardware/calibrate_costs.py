@@ -1,30 +1,23 @@
 """Calibration of scheduling: costs with which the simulator charges what the runtime takes.
 
 The runtime executes the program ``empty`` with one worker, so that a run lasts as long as its
-scheduling. From ``docs/semantics.md`` follows how often the simulator charges which cost for the
-same graph; the costs are those for which both are equal:
-
-* tasks that are all ready at the start: a pop each. So `pop` is a whole life of a task on
-  hardware: search, start, end.
-* a chain: besides, a push each.
-* a tree of degree 2: besides, a spawn each, child first or parent first. Child first, only the
-  continuations are popped, one per task with two children.
-* the same tree in one locked queue: every push and every pop holds the lock once.
+scheduling; the costs are those with which the simulator takes as long for the same graph.
+``docs/calibrating.md`` says which run gives which cost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
 from simsched.hardware.calibrate_host import Host
 from simsched.hardware.calibrate_probes import Measured, best_time, median_time, stream_rate
 from simsched.hardware.mode import Mode
-from simsched.hardware.primitives import Primitives, measure_primitives
 from simsched.hardware.program import Program, make_program
-from simsched.hardware.runtime import execute
+from simsched.hardware.runtime import compiled_runtime, execute
 from simsched.trace.schema import EventKind
 
 CHILD_FIRST = Mode()
@@ -83,8 +76,7 @@ def time_empty(thread: int, rounds: int) -> Timer:
         # Several short runs: others, who take a core for milliseconds, seldom disturb all of them.
         times: list[float] = []
         for _ in range(rounds):
-            program = _empty(shape, TASKS, ITERATIONS)
-            run = execute(program, mode, cores=[thread])
+            run = execute(_empty(shape, TASKS, ITERATIONS), mode, cores=[thread])
             times += run.details["iteration_s"]
         return best_time(times, f"{shape} of {TASKS} empty tasks, {mode.order}, {mode.pools}")
 
@@ -139,12 +131,8 @@ def task_costs(timed: Timer) -> tuple[dict[str, Measured], tuple[Check, ...]]:
 def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
     """Measure how long the lock of a central queue is held by each of two cores in turn.
 
-    `threads` has one hardware thread of each core.
-
-    Two workers that do nothing but push and take find the lock held all the time, so that a run
-    takes as long as all that is done under it. Most of this is that its lines, and those of queue
-    and task, come from the other core; they do so too when both seldom meet. The middle run counts,
-    since how the two take turns is no disturbance.
+    `threads` has one hardware thread of each core. The middle run counts, since how the two take
+    turns is no disturbance.
     """
     times: list[float] = []
     for seed in range(rounds):
@@ -157,11 +145,7 @@ def contended_lock(threads: Sequence[int], rounds: int) -> Measured:
 
 
 def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
-    """Measure the time from the end of an iteration to the start of the next, with all workers.
-
-    The middle one counts: how long the last worker takes to notice depends on where in its waiting
-    it is, which is no disturbance.
-    """
+    """Measure the time from the end of an iteration to the start of the next, with all workers."""
     program = _empty("independent", len(threads), 100 * rounds)
     run = execute(program, CHILD_FIRST, cores=list(threads), trace=False)
     events = run.trace.events
@@ -173,15 +157,16 @@ def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
 
 
 def primitives(owner: int, thief: int, rounds: int) -> dict[str, Measured]:
-    """Measure the steps of scheduling between two threads several times."""
-    runs = [measure_primitives(owner, thief, rounds=30) for _ in range(rounds)]
+    """Measure the steps of scheduling between two threads several times; see native/probes.h.
+
+    Left out are those for which the threads never met as they had to, as on a core that they share.
+    """
+    runs = [compiled_runtime().measure_primitives(owner, thief, 30) for _ in range(rounds)]
     found = {}
-    for each in fields(Primitives):
-        times = [getattr(run, each.name) for run in runs]
-        finite = [time for time in times if np.isfinite(time)]
-        if finite:
-            name = each.name.removesuffix("_s")
-            found[name] = best_time(finite, f"{name} between threads {owner} and {thief}")
+    for name in runs[0]:
+        times = [run[name] * 1e-9 for run in runs if np.isfinite(run[name])]
+        if times:
+            found[name] = best_time(times, f"{name} between threads {owner} and {thief}")
     return found
 
 
@@ -190,12 +175,10 @@ def pairs_by_distance(host: Host) -> dict[int, list[tuple[int, int]]]:
     hops = host.hops()
     place = {t: (d, core) for d, dom in enumerate(host.domains) for core in dom.cores for t in core}
     found: dict[int, list[tuple[int, int]]] = {}
-    threads = sorted(place)
-    for i, one in enumerate(threads):
-        for other in threads[i + 1 :]:
-            (a, core), (b, other_core) = place[one], place[other]
-            distance = 0 if core == other_core else 1 + hops[a][b]
-            found.setdefault(distance, []).append((one, other))
+    for one, other in combinations(sorted(place), 2):
+        (a, core), (b, other_core) = place[one], place[other]
+        distance = 0 if core == other_core else 1 + hops[a][b]
+        found.setdefault(distance, []).append((one, other))
     return {
         distance: [pairs[k] for k in sorted({0, len(pairs) // 2, len(pairs) - 1})][:PAIRS]
         for distance, pairs in sorted(found.items())
@@ -209,9 +192,6 @@ def steal_costs(
 
     The first result has ``steal`` and ``steal_probe`` by distance class, as far as they could be
     measured; the second has the steps themselves, between the first two threads.
-
-    A machine's `steal` stands in place of `pop`, which holds the life of the task besides taking
-    it: so it is `pop` plus what a steal takes more than taking from the own deque.
     """
     costs: dict[str, dict[int, Measured]] = {"steal": {}, "steal_probe": {}}
     steps: dict[str, Measured] = {}
@@ -243,8 +223,5 @@ def smt_throughput(core: Sequence[int], rounds: int, cached_bytes: int) -> tuple
         stream_rate(core[: k + 1], "compute", cached_bytes // 2, rounds=rounds)
         for k in range(len(core))
     ]
-    found: list[Measured] = []
-    for rate in rates:
-        least = found[-1].value if found else 1.0
-        found.append(replace(rate, value=max(least, rate.value / rates[0].value)))
-    return tuple(found)
+    most = np.maximum.accumulate([rate.value / rates[0].value for rate in rates]).tolist()
+    return tuple(replace(rate, value=value) for rate, value in zip(rates, most, strict=True))

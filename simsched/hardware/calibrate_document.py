@@ -7,6 +7,7 @@ measured; what cannot be measured is `assumed`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from io import StringIO
 from itertools import combinations
@@ -18,7 +19,7 @@ from ruamel.yaml.comments import CommentedSeq
 
 from simsched.files.units import format_bandwidth, format_frequency, format_size
 from simsched.hardware.calibrate_host import Host
-from simsched.hardware.calibrate_memory import CHOSEN, MOVED, STATED
+from simsched.hardware.calibrate_memory import CHOSEN, MOVED, STATED, CacheLevelValues
 from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.calibrate_report import bandwidth_text, rounded, time_text
 from simsched.hardware.calibration import Calibration
@@ -121,6 +122,14 @@ def _probe(value: str | float | list[str], measured: Measured, remark: str = "")
     return [value, f"probe: {measured.note}{remark}"]
 
 
+def _rate(measured: Measured, remark: str = "") -> Pair:
+    return _probe(bandwidth_text(measured.value), measured, remark)
+
+
+def _time(measured: Measured, remark: str = "") -> Pair:
+    return _probe(time_text(measured.value), measured, remark)
+
+
 def _kinds(host: Host) -> list[int]:
     """Return the numbers of hardware threads that cores have, most first."""
     return sorted({len(core) for d in host.domains for core in d.cores}, reverse=True)
@@ -155,11 +164,8 @@ def _sockets(host: Host) -> list[dict[str, Any]]:
     """Return a group per socket with equal domains, otherwise one per domain."""
     by_socket: dict[int, list[dict[str, int]]] = {}
     for domain in host.domains:
-        counts: dict[str, int] = {}
-        for core in domain.cores:
-            name = _kind(host, len(core))
-            counts[name] = counts.get(name, 0) + 1
-        by_socket.setdefault(domain.socket, []).append(counts)
+        counts = Counter(_kind(host, len(core)) for core in domain.cores)
+        by_socket.setdefault(domain.socket, []).append(dict(counts))
     groups: list[dict[str, Any]] = []
     for domains in by_socket.values():
         is_even = all(counts == domains[0] for counts in domains)
@@ -176,38 +182,35 @@ def _sockets(host: Host) -> list[dict[str, Any]]:
 
 
 def _caches(found: Calibration) -> dict[str, Any]:
+    outer = [level.latency for level in found.caches[1:]] + [found.latencies[0].time]
+    levels = zip(found.caches, outer, strict=False)
+    return {level.name: _cache(level, beyond) for level, beyond in levels}
+
+
+def _cache(level: CacheLevelValues, beyond: Measured) -> dict[str, Any]:
+    """Return the entry of a level; `beyond` is the latency of the next one."""
+
     def sourced(value: Any, how: str) -> Pair:
         probed = how if how.startswith("assumed") else f"probe: {how}"
         return [value, "system" if how == STATED else probed]
 
-    entries: dict[str, Any] = {
-        level.name: {
-            "capacity": sourced(format_size(level.capacity_bytes), level.capacity_how),
-            "bandwidth": _probe(bandwidth_text(level.bandwidth.value), level.bandwidth),
-            "latency": _probe(time_text(level.latency.value), level.latency),
-            "shared_by": sourced(level.shared_by, level.shared_how),
-        }
-        for level in found.caches
+    entry: dict[str, Any] = {
+        "capacity": sourced(format_size(level.capacity_bytes), level.capacity_how),
+        "bandwidth": _rate(level.bandwidth),
+        "latency": _time(level.latency),
+        "shared_by": sourced(level.shared_by, level.shared_how),
     }
-    outer = [level.latency for level in found.caches[1:]] + [found.latencies[0].time]
-    for level, beyond in zip(found.caches, outer, strict=False):
-        if level.transfer is not None:
-            rate = bandwidth_text(level.transfer.value)
-            entries[level.name]["transfer_bandwidth"] = _probe(rate, level.transfer)
+    for name, rate in level.passing.items():
+        entry[f"{name}_bandwidth"] = _rate(rate)
+        if name == "transfer":
             text = "assumed: as that of the next level"
-            entries[level.name]["transfer_latency"] = [time_text(beyond.value), text]
-        for name, found_rate in (("displacement", level.displacement), ("upgrade", level.upgrade)):
-            if found_rate is not None:
-                rate = bandwidth_text(found_rate.value)
-                entries[level.name][f"{name}_bandwidth"] = _probe(rate, found_rate)
-    for level in found.caches:
-        if level.overlap is not None:
-            share = float(f"{level.overlap.value:.3g}")
-            entries[level.name]["overlap"] = _probe(share, level.overlap)
-        if level.effective_bytes:
-            sizes = [format_size(round(each / 1024) * 1024) for each in level.effective_bytes]
-            entries[level.name]["effective_capacities"] = [sizes, f"system: {level.effective_how}"]
-    return entries
+            entry["transfer_latency"] = [time_text(beyond.value), text]
+    if level.overlap is not None:
+        entry["overlap"] = _probe(float(f"{level.overlap.value:.3g}"), level.overlap)
+    if level.effective_bytes:
+        sizes = [format_size(round(each / 1024) * 1024) for each in level.effective_bytes]
+        entry["effective_capacities"] = [sizes, f"system: {level.effective_how}"]
+    return entry
 
 
 def _entry(host: Host, node: int) -> str:
@@ -248,7 +251,7 @@ def _memory(found: Calibration) -> dict[str, Any]:
             "kind": "DRAM",
             "at": "machine" if node.domain is None else [node.domain],
             "capacity": [format_size(node.capacity_bytes >> 20 << 20), "system"],
-            "bandwidth": _probe(bandwidth_text(curve[best].value), curve[best]),
+            "bandwidth": _rate(curve[best]),
             "bandwidth_by_flows": [
                 [bandwidth_text(rate) for rate in rates],
                 f"probe: {CHOSEN} by 1, 2, ... cores{between}, "
@@ -274,9 +277,8 @@ def _links(found: Calibration) -> dict[str, Any]:
         ]
         if rates:
             widest = max(rates, key=lambda rate: rate.value)
-            remark = "; the better of both directions"
             links[f"link{one}_{other}_"] = {
-                "bandwidth": _probe(bandwidth_text(widest.value), widest, remark),
+                "bandwidth": _rate(widest, "; the better of both directions"),
                 "connects": [[[one, other]], "assumed: every pair of domains has its own link"],
             }
     return links
@@ -291,6 +293,9 @@ def _hops(host: Host) -> Pair | None:
 def _paths(found: Calibration) -> dict[str, Any]:
     """Return a rule per pair of domain and node."""
     host = found.host
+    knows_distances = len(host.nodes) > 1 and all(
+        (d.node, n.number) in host.distance for d in host.domains for n in host.nodes
+    )
     rules = {}
     for d, domain in enumerate(host.domains):
         for n, node in enumerate(host.nodes):
@@ -300,19 +305,16 @@ def _paths(found: Calibration) -> dict[str, Any]:
             if loaded:
                 cores = "1 core streams" if loaded == 1 else f"{loaded} cores stream"
                 remark = f"; {time_text(latency[loaded].value)} while {cores}"
-            rule: dict[str, Any] = {"to": _node_name(host, n), "domains": d}
-            rule["latency"] = _probe(time_text(latency[0].value), latency[0], remark)
-            rule["core_cap"] = _core_cap(found, d, n)
-            distance = host.distance.get((domain.node, node.number))
-            if len(host.nodes) > 1 and _knows_distances(host):
-                rule["os_distance"] = [distance, "system"]
+            rule: dict[str, Any] = {
+                "to": _node_name(host, n),
+                "domains": d,
+                "latency": _time(latency[0], remark),
+                "core_cap": _core_cap(found, d, n),
+            }
+            if knows_distances:
+                rule["os_distance"] = [host.distance[domain.node, node.number], "system"]
             rules[f"domain{d}_to_node{node.number}"] = rule
     return rules
-
-
-def _knows_distances(host: Host) -> bool:
-    """Tell whether the firmware states the distance of every domain and node."""
-    return all((d.node, n.number) in host.distance for d in host.domains for n in host.nodes)
 
 
 def _core_cap(found: Calibration, domain: int, node: int) -> Pair:
@@ -340,15 +342,12 @@ def _share_text(bytes_per_s: float) -> str:
 
 
 def _costs(found: Calibration) -> dict[str, Any]:
-    costs: dict[str, Any] = {
-        name: _probe(time_text(cost.value), cost) for name, cost in found.costs.items()
-    }
+    costs: dict[str, Any] = {name: _time(cost) for name, cost in found.costs.items()}
     hops = max(map(max, found.host.hops()))
     for name, known in found.by_distance.items():
         costs[name] = _by_distance(known, hops)
-    for name, (text, why) in ASSUMED_COSTS.items():
-        costs[name] = [text, f"assumed: {why}"]
-    return costs
+    assumed = {name: [text, f"assumed: {why}"] for name, (text, why) in ASSUMED_COSTS.items()}
+    return costs | assumed
 
 
 def _by_distance(known: Mapping[int, Measured], hops: int) -> Pair:

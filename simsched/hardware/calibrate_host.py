@@ -6,29 +6,36 @@ them vanish, caches are shared by those that are left.
 
 from __future__ import annotations
 
+import math
+import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations_with_replacement
 from pathlib import Path
+
+import numpy as np
 
 from simsched.files.units import parse_size
 from simsched.hardware.topology import (
+    CPUINFO,
     SYSTEM,
     Site,
     Topology,
+    file_text,
+    numbered,
     parse_list,
     processor_name,
     read_topology,
+    value_in,
 )
 
-CPUINFO, MEMINFO = Path("/proc/cpuinfo"), Path("/proc/meminfo")
+MEMINFO = Path("/proc/meminfo")
 
 
 @dataclass(frozen=True)
 class Domain:
     """Cores with a memory node, or with none."""
 
-    #: Number that the system gives it.
     node: int
     socket: int
     #: Hardware threads of each core, ascending; cores with more of them come first.
@@ -55,7 +62,6 @@ class HostCache:
 
     #: 1 for the data cache next to the core.
     level: int
-    #: Of each instance.
     capacity_bytes: int
     #: Number of calibrated cores that share an instance.
     shared_by: int
@@ -69,9 +75,7 @@ class HostCache:
 class Host:
     """What is known about the host without measuring."""
 
-    #: What the processor calls itself.
     processor: str
-    #: Clock that the system states, None if it states none.
     clock_hz: float | None
     #: In the order of sockets and nodes; the index is the domain's number in the machine.
     domains: tuple[Domain, ...]
@@ -88,33 +92,24 @@ class Host:
         return [thread for domain in self.domains for thread in domain.threads]
 
     def hops(self) -> list[list[int]]:
-        """Return the hops between domains: classes of the firmware's distances, 1 the nearest."""
-        apart = {
-            (a, b): max(self._apart(a, b), self._apart(b, a))
-            for a, b in combinations_with_replacement(range(len(self.domains)), 2)
-        }
-        classes = sorted({distance for (a, b), distance in apart.items() if a != b})
-        return [
-            [
-                0 if a == b else 1 + classes.index(apart[min(a, b), max(a, b)])
-                for b in range(len(self.domains))
-            ]
-            for a in range(len(self.domains))
-        ]
+        """Return the hops between domains: classes of the firmware's distances, 1 the nearest.
 
-    def _apart(self, one: int, other: int) -> int:
-        """Return the stated distance of two domains, 20 where none is stated."""
-        nodes = (self.domains[one].node, self.domains[other].node)
-        return self.distance.get(nodes, 20)
+        Domains without a stated distance are 20 apart.
+        """
+        stated = np.array(
+            [[self.distance.get((a.node, b.node), 20) for b in self.domains] for a in self.domains]
+        )
+        apart = np.maximum(stated, stated.T)
+        np.fill_diagonal(apart, 0)
+        hops: list[list[int]] = np.searchsorted(np.unique(apart), apart).tolist()
+        return hops
 
 
 def read_host(
     cores: Sequence[int], system: Path = SYSTEM, cpuinfo: Path = CPUINFO, meminfo: Path = MEMINFO
 ) -> Host:
     """Return what Linux tells about some hardware threads of this host."""
-    from simsched.hardware.runtime import compiled_runtime
-
-    topology = read_topology(system)
+    topology, clock_mhz = read_topology(system), value_in(cpuinfo, "cpu MHz")
     domains = _domains(topology, cores)
     by_node = {domain.node: index for index, domain in enumerate(domains)}
     nodes = tuple(
@@ -123,12 +118,12 @@ def read_host(
     )
     return Host(
         processor=processor_name() or "unknown processor",
-        clock_hz=_clock(cpuinfo),
+        clock_hz=float(clock_mhz) * 1e6 if clock_mhz else None,
         domains=domains,
         nodes=nodes,
         distance=dict(topology.node_distance),
         caches=_caches(domains, system),
-        page_bytes=compiled_runtime().page_bytes(),
+        page_bytes=os.sysconf("SC_PAGE_SIZE"),
     )
 
 
@@ -158,73 +153,40 @@ def _caches(domains: Sequence[Domain], system: Path) -> tuple[HostCache, ...]:
     """Return the levels that the first thread has, and how its siblings share them."""
     cores = [core for domain in domains for core in domain.cores]
     found = []
-    for folder in sorted((system / "cpu" / f"cpu{cores[0][0]}" / "cache").glob("index[0-9]*")):
-        kind, level, size = (_text(folder / name) for name in ("type", "level", "size"))
+    for folder in numbered(system / "cpu" / f"cpu{cores[0][0]}" / "cache", "index").values():
+        kind, level, size = (file_text(folder / name) for name in ("type", "level", "size"))
         if kind == "Instruction" or not level.isdigit() or not size.endswith("K"):
             continue
-        instances: dict[tuple[int, ...], int] = {}
+        instances: Counter[tuple[int, ...]] = Counter()
         for core in cores:
             cache = system / "cpu" / f"cpu{core[0]}" / "cache" / folder.name
-            shared = tuple(parse_list(_text(cache / "shared_cpu_list"))) or core
-            instances[shared] = instances.get(shared, 0) + 1
+            instances[tuple(parse_list(file_text(cache / "shared_cpu_list"))) or core] += 1
         counts = sorted(set(instances.values()))
         share = counts[0] if len(counts) == 1 else _divisor(domains, counts[-1])
         capacity = parse_size(f"{size.removesuffix('K')} KiB")
-        ways = _text(folder / "ways_of_associativity")
-        found.append(
-            HostCache(
-                int(level),
-                capacity,
-                share,
-                is_even=len(counts) == 1,
-                ways=int(ways) if ways.isdigit() else 0,
-            )
-        )
+        ways = file_text(folder / "ways_of_associativity")
+        found.append(HostCache(int(level), capacity, share, len(counts) == 1, int(ways or 0)))
     return tuple(sorted(found, key=lambda cache: cache.level))
 
 
 def _divisor(domains: Sequence[Domain], wanted: int) -> int:
     """Return the largest number up to the wanted one by which the cores of each socket divide."""
-    of_socket: dict[int, int] = {}
-    for domain in domains:
-        of_socket[domain.socket] = of_socket.get(domain.socket, 0) + len(domain.cores)
-    return max(
-        share
-        for share in range(1, wanted + 1)
-        if all(count % share == 0 for count in of_socket.values())
-    )
+    counts = Counter(domain.socket for domain in domains for _ in domain.cores)
+    common = math.gcd(*counts.values())
+    return max(share for share in range(1, wanted + 1) if common % share == 0)
 
 
 def _node_bytes(node: int, system: Path, meminfo: Path) -> int:
     """Return the memory of a node; of the host, if the system does not tell it by node."""
-    text = _text(system / "node" / f"node{node}" / "meminfo") or _text(meminfo)
-    for line in text.splitlines():
-        before, _, after = line.partition("MemTotal:")
-        if after and before in {"", f"Node {node} "}:
-            return parse_size(f"{after.split()[0]} KiB")
-    return 2**30
+    own = value_in(system / "node" / f"node{node}" / "meminfo", f"Node {node} MemTotal")
+    return _bytes(own or value_in(meminfo, "MemTotal"))
 
 
 def available_bytes(meminfo: Path = MEMINFO) -> int:
-    """Return how much memory the system thinks it can give, 1 GiB where it does not tell."""
-    for line in _text(meminfo).splitlines():
-        if line.startswith("MemAvailable:"):
-            return parse_size(f"{line.split()[1]} KiB")
-    return 2**30
+    """Return how much memory the system thinks it can give."""
+    return _bytes(value_in(meminfo, "MemAvailable"))
 
 
-def _clock(cpuinfo: Path) -> float | None:
-    """Return the clock of the first processor listed, None if there is none."""
-    for line in _text(cpuinfo).splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == "cpu MHz":
-            return float(value) * 1e6
-    return None
-
-
-def _text(path: Path) -> str:
-    """Return the content of a file, nothing if there is no such file."""
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError:
-        return ""
+def _bytes(text: str) -> int:
+    """Return a size as the kernel writes it, 1 GiB where it does not tell."""
+    return parse_size(f"{text.split()[0]} KiB") if text else 2**30

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+
+import numpy as np
 
 from simsched.files.units import format_size
 from simsched.hardware.calibrate_host import Host, available_bytes
@@ -42,9 +43,7 @@ class Effort:
     #: Size of all arrays of a bandwidth probe in memory, relative to the outermost caches.
     beyond_caches: float
     least_bytes: int
-    #: Buffer of the latency of memory.
     chase_bytes: int
-    #: Largest buffer of the sweep of latencies.
     sweep_bytes: int
 
 
@@ -77,9 +76,7 @@ class Latency:
 class CacheLevelValues:
     """A level of caches."""
 
-    #: ``L1``, ``L2``, ...
     name: str
-    #: Of each instance.
     capacity_bytes: int
     capacity_how: str
     #: Number of cores that share an instance.
@@ -102,18 +99,19 @@ class CacheLevelValues:
     #: Capacities of equal slices of the sets, from the smallest; empty where pages do not decide
     #: which sets their lines go to.
     effective_bytes: tuple[int, ...] = ()
-    #: What the capacities follow from.
     effective_how: str = ""
+
+    @property
+    def passing(self) -> dict[str, Measured]:
+        """Rates of what passes between instances, as far as they were measured."""
+        names = ("transfer", "displacement", "upgrade")
+        return {name: rate for name in names if (rate := getattr(self, name)) is not None}
 
 
 def thread_counts(n_cores: int) -> list[int]:
     """Return the numbers of threads for which bandwidth is measured: 1, 2, 3, 4, 6, 8, 12, ..."""
-    step = {1, 2, 3, n_cores}
-    power = 4
-    while power <= n_cores:
-        step |= {power, power * 3 // 2}
-        power *= 2
-    return sorted(count for count in step if count <= n_cores)
+    doubled = {first << octave for octave in range(n_cores.bit_length()) for first in (4, 6)}
+    return sorted(count for count in {1, 2, 3, n_cores} | doubled if count <= n_cores)
 
 
 def memory_bytes(host: Host, effort: Effort, warnings: list[str]) -> int:
@@ -191,11 +189,8 @@ def _bound(host: Host, number: int) -> int:
 
 def measure_sweep(thread: int, effort: Effort) -> tuple[tuple[int, Measured], ...]:
     """Measure latency over the size of the buffer: in every octave, two sizes."""
-    sizes = []
-    size = 4096
-    while size <= effort.sweep_bytes:
-        sizes += [size, size * 3 // 2]
-        size *= 2
+    octaves = range((effort.sweep_bytes // 4096).bit_length())
+    sizes = [first << octave for octave in octaves for first in (4096, 6144)]
     return tuple((size, chase_time([thread], size, rounds=effort.rounds)) for size in sizes)
 
 
@@ -230,12 +225,8 @@ def measure_caches(
     `memory` is its idle latency and what one core reads from it; `warnings` gets what the latencies
     say against a stated capacity.
 
-    A virtual machine may be told of a cache that it shares with others. Where loads in half of the
-    outermost cache take about as long as from memory, its capacity is that of the largest buffer
-    that is read faster than halfway between cache and memory.
-
-    Bandwidth is that of triad. Beyond the first level the fetched lines of the written array count
-    too, as they do in memory.
+    A virtual machine may be told of a cache that it shares with others: where loads in half of the
+    outermost one take about as long as from memory, its capacity is measured (docs/calibrating.md).
     """
     latency_of_memory, rate_of_memory = memory
     levels = [
@@ -321,29 +312,11 @@ def effective_capacities(ways: int) -> tuple[float, ...]:
     >>> round(capacities[0], 2), round(capacities[-1], 2)
     (0.63, 1.43)
     """
-    wanted = (1.0 - (number + 0.5) / SLICES for number in range(SLICES))
-    return tuple(_size_kept(ways, share) for share in wanted)
+    from scipy.special import gammainccinv  # takes longer to load than all of the rest
 
-
-def _size_kept(ways: int, share: float) -> float:
-    """Return the size of data, relative to the cache, of which a share is kept."""
-    low, high = 0.0, 2.0
-    while _share_kept(ways, high) > share:
-        high *= 2.0
-    for _ in range(50):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if _share_kept(ways, middle) > share else (low, middle)
-    return low
-
-
-def _share_kept(ways: int, size: float) -> float:
-    """Return the probability that fewer than `ways` other pages go where a page has gone."""
-    expected = ways * size
-    # By logarithms: of many ways, powers and factorials are no floats any more.
-    return sum(
-        math.exp(others * math.log(expected) - expected - math.lgamma(others + 1))
-        for others in range(ways)
-    )
+    # The share kept is the probability that fewer than `ways` other pages go where one has gone.
+    kept = 1.0 - (np.arange(SLICES) + 0.5) / SLICES
+    return tuple((gammainccinv(ways, kept) / ways).tolist())
 
 
 def _with_transfer(

@@ -37,7 +37,6 @@ class Measured:
     #: distance of the quartiles as a share of the middle where `is_median`.
     spread: float
     rounds: int
-    #: What was measured.
     how: str
     is_median: bool = False
 
@@ -90,11 +89,9 @@ def transfer_rate(
 ) -> Measured:
     """Measure the bytes per second of two cores that use what the other has just updated.
 
-    Each core reads `filler_bytes` before, which what comes has to displace.
-
-    Half of the bytes are read, half are overwritten: the simulator has one rate for both. What the
-    same takes in the own array is subtracted: the simulator adds the time of transfers to what a
-    core does with the data.
+    Each core reads `filler_bytes` before, which what comes has to displace. Half of the bytes are
+    read, half are overwritten: the simulator has one rate for both. What the same takes in the own
+    array is subtracted.
     """
     how = (
         f"read and overwrite {format_size(size_bytes)} that another core has updated, both at a "

@@ -67,12 +67,7 @@ def _values(found: Calibration) -> Iterator[tuple[str, str, Measured]]:
     for level in found.caches:
         yield f"{level.name} latency", "s", level.latency
         yield f"{level.name} bandwidth", "B/s", level.bandwidth
-        passing = {
-            "transfer": level.transfer,
-            "displacement": level.displacement,
-            "upgrade": level.upgrade,
-        }
-        yield from ((f"{level.name} {n}", "B/s", rate) for n, rate in passing.items() if rate)
+        yield from ((f"{level.name} {name}", "B/s", rate) for name, rate in level.passing.items())
     for size, time in found.sweep:
         yield f"latency in {format_size(size)}", "s", time
     for count, ratio in enumerate(found.smt[1:], 2):

@@ -12,15 +12,12 @@ from simsched.hardware.calibrate_probes import Measured
 
 @dataclass(frozen=True)
 class Calibration:
-    """What has been measured on a host."""
+    """What has been measured on a host, as far as it was calibrated."""
 
-    #: The host, as far as it was calibrated.
     host: Host
-    #: Bandwidth by domain, node, operation and number of threads.
     streams: tuple[Stream, ...]
     #: Bandwidth of 1, 2, ... hardware threads of one core on its own node; one entry without SMT.
     siblings: tuple[Measured, ...]
-    #: Latency by domain, node and number of cores that stream meanwhile.
     latencies: tuple[Latency, ...]
     #: Latency by the size of the buffer.
     sweep: tuple[tuple[int, Measured], ...]
@@ -32,16 +29,11 @@ class Calibration:
     costs: dict[str, Measured]
     #: ``steal`` and ``steal_probe`` by distance class.
     by_distance: dict[str, dict[int, Measured]]
-    #: Single steps of scheduling, from which steals are derived.
     steps: dict[str, Measured] = field(default_factory=dict)
-    #: What the costs amount to in runs without data.
     checks: tuple[Check, ...] = ()
-    #: When, in UTC.
     started: str = ""
     duration_s: float = 0.0
-    #: Whether less was measured.
     is_quick: bool = False
-    #: What makes values less trustworthy.
     warnings: tuple[str, ...] = ()
 
     def stream(self, domain: int, node: int, operation: str = CHOSEN) -> dict[int, Measured]:

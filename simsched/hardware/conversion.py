@@ -2,36 +2,19 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.outcome import Outcome
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
 from simsched.workload.builder import ranks
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
-Int32Array = NDArray[np.int32]
 Column = NDArray[np.int64] | NDArray[np.int32]
 
 
-class RecordKind(IntEnum):
-    """Kinds of records; see native/records.h."""
-
-    READY = 0
-    ACQUIRE = 1
-    WAKE = 2
-    START = 3
-    END = 4
-    SPAWN = 5
-    SUSPEND = 6
-    RESUME = 7
-    PARK = 8
-    ITERATION = 9
-
-
-#: Events in the order of record kinds; those of acquisitions depend on more, ITERATION has none.
+#: Events in the order of the kinds of records in native/records.h. An acquisition may stand for
+#: several, the begin of an iteration for none.
 _EVENT_OF = np.array(
     [
         EventKind.TASK_READY,
@@ -124,18 +107,18 @@ def _own_events(
 ) -> dict[str, Column]:
     """Return the events of one worker; `time_ps` holds ticks."""
     ticks, task = np.ascontiguousarray(records["ticks"]), np.ascontiguousarray(records["task"])
-    kind, argument = (records["what"] & 15).astype(np.int8), (records["what"] >> 4).astype(np.int32)
-    begins = kind == RecordKind.ITERATION
+    kind, argument = _EVENT_OF[records["what"] & 15], (records["what"] >> 4).astype(np.int32)
+    begins = kind == EventKind.ITERATION_START
     iteration = number[task[begins]][np.cumsum(begins) - 1] if len(records) else task
-    is_wake = kind == RecordKind.WAKE
-    is_stolen = ((kind == RecordKind.ACQUIRE) | is_wake) & (argument != worker) & (not central)
+    is_wake = kind == EventKind.WAKE
+    acquires = (kind == EventKind.ACQUIRE) | is_wake
+    is_stolen = acquires & (argument != worker) & (not central)
     # A record stands for no event, one, or several: WAKE, ACQUIRE, STEAL.
     n = np.where(begins, 0, 1 + is_wake + is_stolen)
     source = np.repeat(np.arange(len(records)), n)
     place = ranks(n) + ~is_wake[source]
-    acquires = (kind[source] == RecordKind.ACQUIRE) | is_wake[source]
-    event = _EVENT_OF[kind[source]]
-    event = np.where(acquires, _ACQUISITION[np.where(acquires, place, 1)], event)
+    acquires = acquires[source]
+    event = np.where(acquires, _ACQUISITION[np.where(acquires, place, 1)], kind[source])
     arg0, arg1 = np.zeros(len(source), np.int64), np.zeros(len(source), np.int64)
     own_task, argument = task[source], argument[source]
     since = np.diff(ticks, prepend=ticks[:1])[source]

@@ -7,6 +7,7 @@ import os
 import platform
 import resource
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,9 @@ from typing import Any
 from simsched.hardware.topology import (
     SYSTEM,
     allowed_cores,
+    described_host,
     file_text,
-    processor_name,
+    numbered,
     read_topology,
 )
 
@@ -88,12 +90,8 @@ class Host:
         return allowed_cores()
 
     def sample(self) -> Sample:
-        """Return the present state of the clocks; where the system keeps none, nobody else runs."""
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        own = usage.ru_utime + usage.ru_stime
-        counted = _system_seconds(STAT)
-        busy, stolen = counted or (own, 0.0)
-        return Sample(time.perf_counter(), busy, stolen, own)
+        """Return the present state of the clocks."""
+        return sample()
 
     def idle_load(self, seconds: float) -> Load:
         """Return the load while this process waits."""
@@ -118,14 +116,10 @@ class Host:
         topology = read_topology()
         return {
             "name": platform.node(),
-            "system": platform.platform(),
-            "machine": platform.machine(),
-            "processor": processor_name(),
-            "hardware_threads": len(topology.sites),
+            **described_host(topology),
             "allowed_threads": self.cores,
             "cores": len({site.core for site in topology.sites.values()}),
             "sockets": len({site.socket for site in topology.sites.values()}),
-            "memory_nodes": list(topology.nodes),
             "memory_bytes": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
             "page_bytes": os.sysconf("SC_PAGE_SIZE"),
             "huge_pages": file_text(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
@@ -136,19 +130,24 @@ class Host:
 
 def caches(folder: Path) -> list[dict[str, Any]]:
     """Return the caches of one hardware thread, as far as the system describes them."""
-    found = []
-    for index in sorted(folder.glob("index[0-9]*")):
-        names = ("level", "type", "size", "coherency_line_size", "shared_cpu_list")
-        found.append({name: file_text(index / name) for name in names})
-    return found
+    names = ("level", "type", "size", "coherency_line_size", "shared_cpu_list")
+    return [
+        {name: file_text(index / name) for name in names}
+        for index in numbered(folder, "index").values()
+    ]
 
 
-def _system_seconds(path: Path) -> tuple[float, float] | None:
-    """Return the CPU time of all cores since the start: busy, and kept by the hypervisor."""
-    for line in file_text(path).splitlines():
-        name, *fields = line.split()
-        if name == "cpu" and len(fields) > _STEAL_FIELD:
-            ticks = [int(each) for each in fields]
-            second = os.sysconf("SC_CLK_TCK")
-            return sum(ticks[i] for i in _BUSY_FIELDS) / second, ticks[_STEAL_FIELD] / second
-    return None
+def sample(cores: Sequence[int] | None = None) -> Sample:
+    """Return the present state of the clocks of some cores, or of all.
+
+    Where the system keeps none, nobody else runs.
+    """
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    own = usage.ru_utime + usage.ru_stime
+    names = {"cpu"} if cores is None else {f"cpu{core}" for core in cores}
+    lines = [line.split() for line in file_text(STAT).splitlines()]
+    ticks = [line[1:] for line in lines if line[0] in names and len(line) > 1 + _STEAL_FIELD]
+    second = os.sysconf("SC_CLK_TCK")
+    busy = sum(int(fields[i]) for fields in ticks for i in _BUSY_FIELDS) / second
+    stolen = sum(int(fields[_STEAL_FIELD]) for fields in ticks) / second
+    return Sample(time.perf_counter(), busy if ticks else own, stolen, own)

@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError
 from simsched.hardware.measurements import MeasurementSet
-from simsched.hardware.pricing import price
+from simsched.hardware.pricing import price, simulated_trace, without_accesses
 from simsched.machine.model import KernelTime, Machine
-from simsched.policy.contract.registry import policy_from_spec
 from simsched.trace.schema import Trace
 from simsched.trace.times import iteration_times, work_times
 from simsched.workload.graph import TaskGraph, Workload
@@ -32,7 +30,6 @@ PROCESSOR = "cpu"
 class Kernel:
     """Compute time of a class of tasks."""
 
-    #: ``program.class``.
     name: str
     #: Of one operation, by the size of the data that it was calibrated with.
     time: KernelTime
@@ -52,7 +49,6 @@ class CalibrationRun:
     policy: str
     #: Time in tasks of each class; see :func:`class_seconds`; shape (n_classes,).
     seconds: NDArray[np.float64]
-    #: Number of runs whose median this is.
     runs: int = 1
     #: Time between tasks; without, as long as in the simulation. See :func:`rest_seconds`.
     rest_s: float | None = None
@@ -79,20 +75,9 @@ def calibrate_kernels(runs: Sequence[CalibrationRun], machine: Machine) -> list[
     """Return the compute times with which the simulator takes as long as was measured.
 
     The time of a class in a run is compared with its time in a simulation of the same graph. Its
-    compute time is the smallest with which the simulation is not shorter; this includes what the
-    processor cannot hide of the accesses, so that it depends on where the data lie: there is one
-    value per size of the data. What a run takes between its tasks beyond the costs of scheduling,
-    which were measured with warm caches, is added to all classes in proportion to their time.
-
-    How much of the waiting for hits a class hides is not measured apart. But what it computes is
-    the same wherever its data lie: its exposure is that with which the compute times at all sizes
-    differ least.
-
-    Runs of one program with data of the same size share a value, the mean of their relative errors
-    being zero.
-
-    The exposure is chosen from `EXPOSURES`: the largest one with the least variance of the
-    logarithms of the compute times, which are linear between those of all waiting hidden and none.
+    compute time is the smallest with which the simulation is not shorter, by the size of the data;
+    its exposure is the one of `EXPOSURES` with which the compute times at all sizes differ least.
+    ``docs/calibrating.md`` says why.
     """
     groups: dict[tuple[str, int], list[CalibrationRun]] = {}
     for run in runs:
@@ -128,17 +113,17 @@ def _exposures(
             tried = replace(machine, exposures=dict.fromkeys(names, exposure))
             for name, seconds, _ in _calibrate(group, tried):
                 times.setdefault(name, []).append(seconds)
-    found = {}
-    for name in shown:
-        ends = np.array(hidden[name]), np.array(shown[name])
-        found[name] = max(EXPOSURES, key=lambda part: (-_variation(*ends, part), part))
-    return found
+    return {name: _exposure(np.array(hidden[name]), np.array(shown[name])) for name in shown}
 
 
-def _variation(hidden: NDArray[np.float64], shown: NDArray[np.float64], exposure: float) -> float:
-    """Return how much compute times differ that are linear between those at two exposures."""
-    times = hidden + exposure * (shown - hidden)
-    return float(np.var(np.log(times))) if (times > 0.0).all() else float("inf")
+def _exposure(hidden: NDArray[np.float64], shown: NDArray[np.float64]) -> float:
+    """Return the exposure with which compute times, linear between two of them, differ least."""
+
+    def variation(exposure: float) -> float:
+        times = hidden + exposure * (shown - hidden)
+        return float(np.var(np.log(times))) if (times > 0.0).all() else float("inf")
+
+    return max(EXPOSURES, key=lambda exposure: (-variation(exposure), exposure))
 
 
 def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[tuple[str, float, float]]:
@@ -160,8 +145,10 @@ def _calibrate(runs: list[CalibrationRun], machine: Machine) -> list[tuple[str, 
             for c, value in zip(classes, seconds, strict=True)
         }
         priced = replace(machine, kernels=kernels)
-        simulated = [_simulated_seconds(run.workload, run.policy, priced)[classes] for run in runs]
-        relative: NDArray[np.float64] = np.array(simulated) / measured - 1.0
+        traces = [simulated_trace(price(run.workload, priced), priced, run.policy) for run in runs]
+        pairs = zip(traces, runs, strict=True)
+        simulated = np.array([class_seconds(trace, run.workload)[classes] for trace, run in pairs])
+        relative: NDArray[np.float64] = simulated / measured - 1.0
         return relative
 
     high = (measured / ops).max(axis=0)  # computing alone then takes as long as any run
@@ -209,27 +196,15 @@ def _with_rest(run: CalibrationRun, machine: Machine) -> float:
         return 1.0
     # Nothing but scheduling takes time here, whose costs do not depend on the tasks.
     idle = replace(run.workload, graph=_without_work(run.workload.graph))
-    done = simulate(machine, idle, policy_from_spec(run.policy), workers=1, events=True)
-    assert done.trace is not None
     in_graph = run.seconds[_ops(run.workload.graph) > 0].sum()
-    unexplained = run.rest_s - rest_seconds(done.trace)
+    unexplained = run.rest_s - rest_seconds(simulated_trace(idle, machine, run.policy))
     return 1.0 + max(0.0, unexplained / float(in_graph)) if in_graph > 0 else 1.0
 
 
 def _without_work(graph: TaskGraph) -> TaskGraph:
     """Return a graph whose tasks neither compute nor access anything."""
-    none = np.zeros_like(graph.access_ptr)
-    no_block = graph.access_block[:0]
-    return replace(
-        graph,
-        ops=np.zeros_like(graph.ops),
-        join_ops=np.zeros_like(graph.join_ops),
-        access_ptr=none,
-        join_access=none[:-1],
-        access_block=no_block,
-        read_bytes=graph.read_bytes[:0],
-        written_bytes=graph.written_bytes[:0],
-    )
+    nothing = np.zeros_like(graph.ops)
+    return replace(without_accesses(graph), ops=nothing, join_ops=nothing)
 
 
 def rest_seconds(trace: Trace) -> float:
@@ -240,14 +215,6 @@ def rest_seconds(trace: Trace) -> float:
     return float(length - times.seconds[times.iteration > 0].sum())
 
 
-def _simulated_seconds(workload: Workload, policy: str, machine: Machine) -> NDArray[np.float64]:
-    """Return what each class takes in a simulation with one worker."""
-    priced = price(workload, machine)
-    run = simulate(machine, priced, policy_from_spec(policy), workers=1, events=True)
-    assert run.trace is not None
-    return class_seconds(run.trace, workload)
-
-
 def class_seconds(trace: Trace, workload: Workload) -> NDArray[np.float64]:
     """Return the time in tasks of each class; shape (n_classes,).
 
@@ -256,20 +223,25 @@ def class_seconds(trace: Trace, workload: Workload) -> NDArray[np.float64]:
     times = work_times(trace)
     first = times.iteration == 0
     graph, init = workload.graph, workload.init
-    total = np.zeros(len(graph.class_names))
-    np.add.at(total, graph.task_class[times.task[~first]], times.seconds[~first])
+    total = _by_class(graph, times.task[~first], times.seconds[~first])
     if init is not None:
-        initial = np.zeros(len(total))
-        np.add.at(initial, init.task_class[times.task[first]], times.seconds[first])
+        initial = _by_class(init, times.task[first], times.seconds[first])
         total = np.where(_ops(graph) > 0, total, initial)
     return total
 
 
+def _by_class(
+    graph: TaskGraph, task: NDArray[np.integer], values: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return sums of the values of tasks; shape (n_classes,)."""
+    sums = np.zeros(len(graph.class_names))
+    np.add.at(sums, graph.task_class[task], values)
+    return sums
+
+
 def _ops(graph: TaskGraph) -> NDArray[np.float64]:
     """Return the operations of each class of a graph; shape (n_classes,)."""
-    ops = np.zeros(len(graph.class_names))
-    np.add.at(ops, graph.task_class, graph.ops[0] + graph.join_ops[0])
-    return ops
+    return _by_class(graph, np.arange(graph.n_tasks), graph.ops[0] + graph.join_ops[0])
 
 
 def _ops_of_classes(workload: Workload) -> NDArray[np.float64]:

@@ -1,8 +1,4 @@
-"""Measures a matrix of programs, policies and numbers of workers on this host.
-
-Repetitions go round: every cell of the matrix once, then every cell again. What changes on the host
-in the course of minutes then reaches all cells alike.
-"""
+"""Measures a matrix of programs, policies and numbers of workers on this host."""
 
 from __future__ import annotations
 
@@ -81,14 +77,10 @@ def cells_of(matrix: Matrix, default_workers: int) -> list[Cell]:
 
 
 def in_round(cells: list[Cell], number: int) -> list[Cell]:
-    """Return the cells in the order in which a round goes through them.
+    """Return the cells in the order in which a round goes through them, below 0 for the warm-up.
 
-    The cells of a program take turns at being its first. A run gets the memory that the one before
-    has given back: after a run of the same program it is in the caches, after another program it
-    may not be, and the first sweeps then take up to twice as long. With a fixed order that would
-    look like a property of the policy that is named first.
-
-    Numbers of rounds of the warm-up are negative.
+    The cells of a program take turns at being its first, which does not find the memory that it
+    gets in the caches.
     """
     order: list[Cell] = []
     for _, group in itertools.groupby(cells, key=lambda cell: cell.label):
@@ -131,11 +123,8 @@ def measure(
     """Measure a matrix on this host and return the set, which is then in a directory.
 
     A set that is there is replaced if `overwrite` says so, as soon as the warm-up is over. After
-    Ctrl-C the runs that have ended are in the set, if there are any.
-
-    The index is written after every round, and whenever the measurement ends early: it never names
-    a run whose recording is not there. Programs are built anew for each run, because pages stay
-    where the first run has touched them.
+    Ctrl-C the runs that have ended are in the set, if there are any. The index never names a run
+    whose recording is not there.
     """
     return measure_alternately(
         [(matrix, directory)], overwrite=overwrite, progress=progress, host=host
@@ -149,12 +138,7 @@ def measure_alternately(
     progress: Progress | None = None,
     host: Host | None = None,
 ) -> list[MeasurementSet]:
-    """Measure several matrices together, from the first round to the last; return their sets.
-
-    What changes on the host in the course of minutes reaches all of them alike, such as runs to
-    calibrate with and runs to compare with. So the rounds of one with fewer repetitions are spread
-    over those of the others.
-    """
+    """Measure several matrices together, the rounds of each spread over the whole."""
     for _, directory in matrices:
         if (directory / INDEX).exists() and not overwrite:
             raise ConfigurationError(
@@ -176,18 +160,14 @@ def measure_alternately(
             session.save_early()
         if not is_interruption(error):
             raise
-        kept, planned = (sum(values) for values in zip(*map(_count, sessions), strict=True))
+        kept = sum(len(session.runs) for session in sessions)
+        planned = sum(session.planned for session in sessions)
         where = sessions[0].directory if len(sessions) == 1 else sessions[0].directory.parent
         raise Interrupted(kept, planned, where) from None
     finally:
         for path in sorted(created, key=lambda each: len(each.parts), reverse=True):
             with suppress(OSError):
                 path.rmdir()
-
-
-def _count(session: _Session) -> tuple[int, int]:
-    """Return how many runs are kept, and how many were asked for."""
-    return len(session.runs), session.planned
 
 
 @dataclass(frozen=True)
@@ -216,15 +196,11 @@ class _Session:
 
     def __post_init__(self) -> None:
         self.cells = cells_of(self.matrix, len(self.host.cores))
+        self.n_rounds = self.matrix.warmup + self.matrix.repetitions
         self.planned = len(self.cells) * self.matrix.repetitions
         self._begin = datetime.now(UTC)
         self._fastest_s = math.inf
         self._next_round = -self.matrix.warmup
-
-    @property
-    def n_rounds(self) -> int:
-        """How many rounds there are, those of the warm-up included."""
-        return self.matrix.warmup + self.matrix.repetitions
 
     def measure_round(self) -> None:
         """Measure the next round."""
@@ -329,7 +305,8 @@ class _Session:
             }
         )
         self.loads["during"] = self.loads.get("during", Load(0.0, 0.0, 0.0)) + load
-        self.about.setdefault("processor_events", _events(details))
+        counted, error = details["processor_events"][0], details["processor_events_error"]
+        self.about.setdefault("processor_events", {"counted": sorted(counted), "error": error})
         self.runs.append(run)
 
     def result(self) -> MeasurementSet:
@@ -374,14 +351,6 @@ class _Session:
         if self.runs:
             with suppress(SimschedError):
                 write_measurements(self.result())
-
-
-def _events(details: dict[str, Any]) -> dict[str, Any]:
-    """Return which events of the processor could be counted in a run, and why not all."""
-    return {
-        "counted": sorted(details["processor_events"][0]),
-        "error": details["processor_events_error"],
-    }
 
 
 def _remove_set(directory: Path) -> None:

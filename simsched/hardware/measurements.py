@@ -34,20 +34,17 @@ class Measurement:
 
     #: The recording, relative to the directory of the set.
     file: str
-    #: What ran; see :func:`simsched.hardware.program.make_program`.
     program: str
     params: dict[str, Any]
     #: What tables call the program with these parameters.
     label: str
     #: The simulated policy that schedules as the run did, as text: ``cilk_a``.
     policy: str
-    #: Number of workers.
     workers: int
     #: Seed of the victims that workers draw, and which of the repetitions it is, from 0.
     seed: int
     repetition: int
-    #: Times of all iterations from the first one on, added up. The initialisation, in which pages
-    #: are first touched, is not part of it, nor are the meetings of the workers in between.
+    #: Times of all iterations from the first one on, added up, without the initialisation.
     makespan_s: float
     #: CPU time of the workers divided by the time they were there: less than 1 when the host took
     #: cores away, when workers outnumber the cores, or when they wait for the lock of a central
@@ -82,15 +79,12 @@ class Measurement:
 class MeasurementSet:
     """Measured runs and what is known about how they were made."""
 
-    #: Where the recordings are.
     directory: Path
-    #: Name of the experiment.
     name: str
     #: In the order in which they were made.
     runs: tuple[Measurement, ...]
     #: Plain data: host, start, duration, tracing overhead, hardware counters.
     about: dict[str, Any] = field(default_factory=dict)
-    #: What makes the figures less trustworthy, such as a busy host.
     warnings: tuple[str, ...] = ()
 
     def recording(self, run: Measurement) -> Recording:

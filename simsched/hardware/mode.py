@@ -13,7 +13,6 @@ from simsched.policy.contract.base import Policy
 CHOICES: dict[str, tuple[str, ...]] = {
     "order": ("child_first", "parent_first"),
     "pools": ("deques", "central"),
-    "victims": ("random", "nearest"),
     "placement": ("first_touch", "interleave", "bind"),
     "own_take": ("newest", "oldest"),
 }
@@ -26,11 +25,9 @@ class Mode:
     #: Whether a worker that spawns a child runs it at once and leaves the rest of the task to
     #: thieves, or puts the child into its pool and goes on.
     order: str = "child_first"
-    #: A lock-free deque per worker, or one locked queue, first in, first out.
+    #: A lock-free deque per worker, with victims drawn uniformly, or one locked queue, first in,
+    #: first out.
     pools: str = "deques"
-    #: Whether thieves draw victims uniformly, or visit those first that share most of the caches
-    #: with them.
-    victims: str = "random"
     #: Where blocks of data lie: where they are first touched, on all nodes in turn, or in equal
     #: consecutive parts on the nodes. Without effect on hosts with one node.
     placement: str = "first_touch"
@@ -69,22 +66,6 @@ def mode_of(policy: Policy) -> Mode:
     raise ConfigurationError(
         f"policy {policy.name}: the task runtime cannot schedule like that; "
         "accepted: random_stealing, work_sharing and their presets"
-    )
-
-
-def policy_of(mode: Mode) -> Policy:
-    """Return the simulated policy that schedules as a mode does: the inverse of :func:`mode_of`.
-
-    There is none for nearest victims, and for child first with a central queue.
-    """
-    placement = next(name for name, own in _PLACEMENTS.items() if own == mode.placement)
-    if mode.pools == "central" and mode.order == "parent_first":
-        return WorkSharing(placement=placement)
-    if mode.pools == "deques" and mode.victims == "random":
-        return RandomStealing(spawn=mode.order, local_take=mode.own_take, placement=placement)
-    raise ConfigurationError(
-        f"mode: order {mode.order}, pools {mode.pools}, victims {mode.victims}: "
-        "no simulated policy schedules like that"
     )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
+from simsched.hardware.mode import Mode
+from simsched.hardware.program import Program
+from simsched.workload.graph import Int32Array, TaskGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,30 +27,15 @@ class PreparedGraph:
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """A run, checked and with all names resolved; see native/runtime.h."""
+    """A run, checked; see native/runtime.h."""
 
-    program: str
-    arrays: tuple[NDArray[Any], ...]
-    params: NDArray[np.int64]
-    constants: NDArray[np.float64]
+    program: Program
     init: PreparedGraph | None
     graph: PreparedGraph
-    iterations: int
+    mode: Mode
     #: Core of each worker; shape (n_workers,).
     cpu: Int32Array
-    #: Victims of worker w: groups ``group_ptr[w]`` to ``group_ptr[w + 1] - 1`` of them, nearest
-    #: first, group g being ``victim[victim_ptr[g] : victim_ptr[g + 1]]``.
-    group_ptr: Int32Array
-    victim_ptr: Int32Array
-    victim: Int32Array
-    #: Spawn order (0 child first, 1 parent first), kind of pools (0 deques, 1 central queue), end
-    #: at which owners take (0 newest, 1 oldest).
-    order: int
-    pools: int
-    own_take: int
-    #: Seed of the victims.
     seed: int
-    #: Room for records per worker, and how many of them get memory before the run.
     n_records: int
     n_expected: int
 
@@ -63,8 +47,8 @@ class WorkerOutcome:
     #: See native/records.h; shape (n_records,).
     records: NDArray[np.void]
     lost_records: int
-    #: Tasks ended, successful steals, probes of empty deques, steals that another worker won, and
-    #: ticks between finding nothing and finding a task.
+    #: Steals are successful ones, lost races those that another worker won; a worker is idle from
+    #: finding nothing to finding a task.
     tasks: int
     steals: int
     empty_probes: int
@@ -75,9 +59,7 @@ class WorkerOutcome:
     #: slept on the lock of a central queue.
     cpu_ns: int
     present_ns: int
-    #: Events that the processor has counted, those that it could count.
     events: dict[str, int]
-    #: Why some could not be counted, empty if all were.
     events_error: str
 
 

@@ -16,12 +16,9 @@ PAIRS = 32
 def tracing_overhead(workers: int, *, pairs: int = PAIRS) -> dict[str, Any]:
     """Return by which share tracing lengthens a run of tasks of 20 us.
 
-    An `overhead` of 0.01 is 1 %; `median_of_pairs` is the median of the ratios of runs that
-    followed each other, less 1.
-
-    The overhead is that of the shortest run of each kind: what else happens on the host only adds
-    to a time, and among many runs of some milliseconds a few are left alone. The median needs a
-    host that is quiet most of the time. Runs with and without trace alternate, and which is first.
+    `overhead` is that of the shortest run of each kind, 0.01 being 1 %: among many runs of some
+    milliseconds a few are left alone. `median_of_pairs` needs a host that is quiet most of the
+    time. Runs with and without trace alternate, and which is first.
     """
     tasks = TASKS_PER_WORKER * workers
     params = {"shape": "tree", "tasks": tasks, "work_ns": TASK_US * 1000}

@@ -45,12 +45,12 @@ def place_blocks(
     home = block_nodes(placement, len(program.block_array), nodes)
     if home is None:
         return {**about, "applied": True}
-    size = program.workload.graph.block_bytes
     pages = 0
-    for block, node in enumerate(home.tolist()):
-        first = int(program.block_offset_bytes[block])
-        array = program.arrays[program.block_array[block]]
-        last = first + int(size[block])
+    size = program.workload.graph.block_bytes
+    columns = home, program.block_array, program.block_offset_bytes, size
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for block, (node, number, first, length) in enumerate(rows):
+        array, last = program.arrays[number], first + length
         try:
             pages += binding.bind_pages(array, first, last, node, placement == "bind")
         except OSError as error:

@@ -68,21 +68,16 @@ def _check_arrays(program: Program) -> None:
                 f"{where}: accepted a contiguous, aligned array that can be written"
             )
     size = program.workload.graph.block_bytes
-    for name, dtype in (("block_array", np.int32), ("block_offset_bytes", np.int64)):
-        column = getattr(program, name)
-        if column.dtype != dtype or column.shape != size.shape:
-            raise HardwareError(
-                f"program {program.name}: {name}: found {column.dtype} of shape {column.shape}, "
-                f"accepted {np.dtype(dtype)} of shape {size.shape}"
-            )
+    if sum(program.blocks) != len(size) or len(program.blocks) != len(program.arrays):
+        raise HardwareError(
+            f"program {program.name}: blocks: found {program.blocks}, accepted {len(size)} in all, "
+            f"in {len(program.arrays)} arrays"
+        )
     room = np.array([array.nbytes for array in program.arrays], np.int64)
     array, offset = program.block_array, program.block_offset_bytes
-    known = (array >= 0) & (array < len(room))
-    inside = known & (offset >= 0)
-    if len(room):
-        inside &= offset + size <= room[np.where(known, array, 0)]
-    if not inside.all():
-        block = int(np.argmin(inside))
+    outside = np.flatnonzero(offset + size > room[array])
+    if len(outside):
+        block = int(outside[0])
         raise HardwareError(
             f"program {program.name}: block {block}: {size[block]} bytes at {offset[block]} of "
             f"array {array[block]} are not inside of it"

@@ -7,21 +7,20 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
+from simsched.policy.contract.registry import policy_from_spec
+from simsched.trace.schema import Trace
 from simsched.workload.graph import TaskGraph, Workload
 
 
 def price(workload: Workload, machine: Machine) -> Workload:
     """Return a program's workload in operations of the machine's cores.
 
-    A program counts the operations of its classes, elements or edges, which take different times.
-    Here an operation of class ``c`` of program ``p`` becomes as many operations as a core of the
-    first group of each processor kind does in the time that ``machine.kernels["p.c"]`` states for
-    the size of the program's data.
-    Groups of other speed keep their relative speed. Tasks get the exposure of their class.
-
-    The machine must have a kernel of every class that has operations.
+    An operation of class ``c`` of program ``p`` becomes as many operations as a core of the first
+    group of each processor kind does in the time that ``machine.kernels["p.c"]`` states for the
+    size of the program's data. Tasks get the exposure of their class.
     """
     init = workload.init
     data_bytes = int(workload.graph.block_bytes.sum())
@@ -69,3 +68,26 @@ def _factors(
             found = unknown_name("kernel", f"{program}.{name}", machine.kernels)
             raise ConfigurationError(f"machine {machine.name}: kernels on {kind}: {found}")
     return factors
+
+
+def simulated_trace(
+    workload: Workload, machine: Machine, policy: str, *, workers: int = 1, seed: int = 0
+) -> Trace:
+    """Return the events of a run of a workload in operations of the machine's cores."""
+    chosen = policy_from_spec(policy)
+    run = simulate(machine, workload, chosen, workers=workers, seed=seed, events=True)
+    assert run.trace is not None
+    return run.trace
+
+
+def without_accesses(graph: TaskGraph) -> TaskGraph:
+    """Return a graph whose tasks access nothing."""
+    none = np.zeros_like(graph.access_ptr)
+    return replace(
+        graph,
+        access_ptr=none,
+        join_access=none[:-1],
+        access_block=graph.access_block[:0],
+        read_bytes=graph.read_bytes[:0],
+        written_bytes=graph.written_bytes[:0],
+    )

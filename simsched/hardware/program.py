@@ -9,13 +9,14 @@ stand for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.errors import ConfigurationError
+from simsched.names.parameters import checked
 from simsched.names.registry import Entry, Registry
 from simsched.workload.graph import Workload
 
@@ -24,7 +25,6 @@ from simsched.workload.graph import Workload
 class Program:
     """A program that is ready to be run once."""
 
-    #: Name of the program, also of its functions in C.
     name: str
     #: Graphs, costs, accesses and blocks. `ops` of a task count what its class calls an operation
     #: (an element updated, an edge visited, ...); calibration measures how long each takes.
@@ -35,20 +35,37 @@ class Program:
     #: The data, C-contiguous. Freshly made ones are not touched before the run, so that pages are
     #: placed by the tasks that initialise them.
     arrays: tuple[NDArray[Any], ...]
-    #: Where each block of the workload lies: index into `arrays`, offset in it; shape (n_blocks,).
-    block_array: NDArray[np.int32]
-    block_offset_bytes: NDArray[np.int64]
+    #: Number of blocks of each array: they follow each other from its begin, array by array.
+    blocks: tuple[int, ...]
     #: Returns the error of the result after the run, as a share of `tolerance`: at most 1 when the
     #: result is right. It computes the result in another way (NumPy, SciPy, NetworkX).
     check: Callable[[], float]
-    #: Integers for all tasks.
     params: tuple[int, ...] = ()
-    #: Doubles for all tasks.
     constants: tuple[float, ...] = ()
+
+    @cached_property
+    def block_array(self) -> NDArray[np.int32]:
+        """Array of each block; shape (n_blocks,)."""
+        return np.repeat(np.arange(len(self.blocks), dtype=np.int32), self._counts)
+
+    @cached_property
+    def block_offset_bytes(self) -> NDArray[np.int64]:
+        """Where each block begins in its array; shape (n_blocks,)."""
+        size = self.workload.graph.block_bytes
+        begin = np.append(np.cumsum(size) - size, 0)
+        first: NDArray[np.int64] = begin[np.cumsum(self._counts) - self._counts]
+        return begin[:-1] - np.repeat(first, self._counts)
+
+    @property
+    def _counts(self) -> NDArray[np.int64]:
+        return np.array(self.blocks, np.int64)
+
+
+Builder = Callable[..., Program]
 
 
 @dataclass(frozen=True)
-class ProgramBuilder(Entry[Callable[..., Program]]):
+class ProgramBuilder(Entry[Builder]):
     """A registered program."""
 
     #: Arguments for a run of some milliseconds, for tests.
@@ -58,11 +75,11 @@ class ProgramBuilder(Entry[Callable[..., Program]]):
 _programs: Registry[ProgramBuilder] = Registry("program", "simsched.hardware.programs")
 
 
-def program(name: str, *, small: Mapping[str, Any]) -> Callable[[Callable[..., Program]], Any]:
+def program(*, small: Mapping[str, Any]) -> Callable[[Builder], Builder]:
     """Register a function that builds a program; `small` are arguments for some milliseconds."""
 
-    def register(build: Callable[..., Program]) -> Callable[..., Program]:
-        _programs.add(ProgramBuilder(name, build, small))
+    def register(build: Builder) -> Builder:
+        _programs.add(ProgramBuilder(build.__name__, build, small))
         return build
 
     return register
@@ -73,20 +90,10 @@ def programs() -> dict[str, ProgramBuilder]:
     return _programs.all()
 
 
-def program_names() -> list[str]:
-    """Return the names of all programs, ascending."""
-    return list(_programs.all())
-
-
 def make_program(name: str, params: Mapping[str, Any]) -> Program:
-    """Return a program by name."""
-    build = _programs.find(name).function
-    try:
-        return build(**params)
-    except TypeError as error:
-        raise ConfigurationError(f"program {name}: {error}") from error
-
-
-def small_params(name: str) -> Mapping[str, Any]:
-    """Return arguments for a run of some milliseconds."""
-    return _programs.find(name).small
+    """Return a program by name; its parameters are noted in its workload."""
+    found = _programs.find(name)
+    given = checked(f"program {name}", found.parameters, params)
+    made: Program = found.function(**given)
+    parameters = {"program": name, **given}
+    return replace(made, workload=replace(made.workload, parameters=parameters))

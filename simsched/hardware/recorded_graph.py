@@ -10,7 +10,7 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError
 from simsched.files.units import PS_PER_S
-from simsched.hardware.pricing import price
+from simsched.hardware.pricing import price, without_accesses
 from simsched.hardware.timeline import Timeline
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
@@ -59,8 +59,7 @@ def prepare(
     How long tasks take comes, in this order, from the events (every task has a start and an end and
     spawns nothing; `own`, or the graph states no speed), from the speed that the graph states
     (``reference_speed``, or the clock of a file that counts cycles), from the machine's kernels.
-    In the first two cases accesses are dropped, the time that they took is in that of the tasks,
-    and with them the initialisation, which has no part in the makespan.
+    In the first two cases accesses and initialisation are dropped.
     """
     graph = workload.graph
     speed = stated_speed(recording, workload)
@@ -71,8 +70,11 @@ def prepare(
         timed = replace(graph, ops=rows, join_ops=np.zeros_like(rows), kinds=machine.kinds)
         used = ["Duration of each task: end minus start in the record, on whatever core it runs."]
     elif speed is not None:
-        timed = _scaled(graph, PS_PER_S / speed)
-        used = [_work_sentence(timed)]
+        timed = _scaled(graph, PS_PER_S / speed, PS_PER_S / speed)
+        # On the kinds that cannot run a task its work is infinite.
+        total = float((timed.ops + timed.join_ops).min(axis=0).sum()) * PER_PS
+        text = "Work of each task, before and after it waits: from the record"
+        used = [f"{text} ({total:.4g} s in all)."]
         if timed.creation_ops.any():
             total = float(timed.creation_ops.sum()) * PER_PS
             used.append(
@@ -88,7 +90,8 @@ def prepare(
             "reference_speed in the graph's parameters, a start and an end of every task of a "
             "graph without spawns that runs once, or a machine with kernels for its classes"
         )
-    timed = _without_accesses(_at_speed_of(timed, machine))
+    timed = without_accesses(_at_speed_of(timed, machine))
+    timed = replace(timed, block_bytes=graph.block_bytes[:0])
     used += _access_sentences(graph, False)
     if workload.init is not None:
         used.append("Initialisation: not simulated, nor part of the measured makespan.")
@@ -126,13 +129,13 @@ def schedule(timeline: Timeline, slots: tuple[int, ...], *, overtake: bool) -> R
     )
 
 
-def _scaled(graph: TaskGraph, factor: float) -> TaskGraph:
+def _scaled(graph: TaskGraph, factor: float | FloatArray, creation_factor: float) -> TaskGraph:
     """Return a graph in another unit of work."""
     return replace(
         graph,
         ops=graph.ops * factor,
         join_ops=graph.join_ops * factor,
-        creation_ops=graph.creation_ops * factor,
+        creation_ops=graph.creation_ops * creation_factor,
     )
 
 
@@ -142,33 +145,7 @@ def _at_speed_of(graph: TaskGraph, machine: Machine) -> TaskGraph:
     for group in machine.core_groups:
         speeds.setdefault(group.kind, group.ops_per_s * PER_PS)
     factor = np.array([[speeds.get(kind, 1.0)] for kind in graph.kinds])
-    return replace(
-        graph,
-        ops=graph.ops * factor,
-        join_ops=graph.join_ops * factor,
-        creation_ops=graph.creation_ops * (machine.core_groups[0].ops_per_s * PER_PS),
-    )
-
-
-def _without_accesses(graph: TaskGraph) -> TaskGraph:
-    nothing = np.zeros(0, np.int64)
-    return replace(
-        graph,
-        access_ptr=np.zeros(graph.n_tasks + 1, np.int64),
-        join_access=np.zeros(graph.n_tasks, np.int64),
-        access_block=np.zeros(0, np.int32),
-        read_bytes=nothing,
-        written_bytes=nothing.copy(),
-        block_bytes=nothing.copy(),
-    )
-
-
-def _work_sentence(graph: TaskGraph) -> str:
-    """Say what the work of a graph in picoseconds is."""
-    # On the kinds that cannot run a task its work is infinite.
-    work: FloatArray = (graph.ops + graph.join_ops).min(axis=0)
-    total = float(work.sum()) * PER_PS
-    return f"Work of each task, before and after it waits: from the record ({total:.4g} s in all)."
+    return _scaled(graph, factor, machine.core_groups[0].ops_per_s * PER_PS)
 
 
 def _access_sentences(graph: TaskGraph, kept: bool) -> list[str]:

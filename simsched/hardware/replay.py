@@ -50,14 +50,11 @@ class Replay:
     #: first start. Of several runs the one with the median makespan stands for all, here and below.
     measured_makespan_s: float
     simulated_makespan_s: float
-    #: Error of the makespan.
     makespan_error: float
     #: Makespans of the runs with seed 0, 1, ...
     run_makespans_s: tuple[float, ...]
-    #: Workers.
     worker_names: tuple[str, ...]
-    #: Time that each worker was inside tasks, creation of their children included; shape
-    #: (n_workers,).
+    #: Time that each worker was inside tasks, creation of their children included.
     measured_busy_s: FloatArray
     simulated_busy_s: FloatArray
     #: Error of the sum over workers.
@@ -84,10 +81,11 @@ class Replay:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        plain: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name, value in plain.items():
-            if isinstance(value, np.ndarray | tuple):
-                plain[name] = list(value) if isinstance(value, tuple) else value.tolist()
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {
+            name: np.asarray(value).tolist() if isinstance(value, np.ndarray | tuple) else value
+            for name, value in values.items()
+        }
         return {**plain, "pairs_in_order": self.pairs_in_order}
 
     def table(self) -> Table:
@@ -112,11 +110,10 @@ class Replay:
             lines.append(
                 (runs, "", f"{span[0]:.5g} to {span[1]:.5g}", f"{low:+.2%} to {high:+.2%}")
             )
-        for name, value in (("min", np.min), ("median", np.median), ("mean", np.mean)):
+        for name in ("min", "median", "mean", "max"):
+            value = getattr(np, name)
             of = float(value(measured)), float(value(simulated))
             lines.append(_compared(f"busy per worker [s], {name}", *of))
-        of = float(measured.max()), float(simulated.max())
-        lines.append(_compared("busy per worker [s], max", *of))
         lines.append(("busy, mean distance when sorted", "", "", f"{self.busy_distance:.2%}"))
         if self.busy_worker_error is not None:
             lines.append(("busy, worst worker", "", "", f"{self.busy_worker_error:.2%}"))
@@ -184,7 +181,12 @@ def replay(
     n_workers = recording.n_workers + prepared.n_slots
     if machine is None:
         target = plain_machine(n_workers)
-        _check_kinds(recording, prepared)
+        kinds = prepared.workload.graph.kinds
+        if kinds != ("cpu",):
+            raise ConfigurationError(
+                f"{recording.name}: its tasks have costs on {', '.join(kinds)}; "
+                "accepted with this policy: a machine with such processors"
+            )
     if n_workers > target.n_threads:
         raise ConfigurationError(
             f"{recording.name}: found {recording.n_workers} workers, machine {target.name} has "
@@ -224,16 +226,6 @@ def _check_recorded(
         raise ConfigurationError(
             f"{name}: policy recorded: the messages between its nodes need workers of their own; "
             "accepted no machine"
-        )
-
-
-def _check_kinds(recording: Recording, prepared: Prepared) -> None:
-    """Raise an error if costs depend on processors that the plain machine does not have."""
-    kinds = prepared.workload.graph.kinds
-    if kinds != ("cpu",):
-        raise ConfigurationError(
-            f"{recording.name}: its tasks have costs on {', '.join(kinds)}; "
-            "accepted with this policy: a machine with such processors"
         )
 
 
@@ -281,10 +273,10 @@ def _compare(
     middle = int(np.argsort(makespans, kind="stable")[(len(makespans) - 1) // 2])
     simulated = found[middle][1]
     stated = recording.details.get("core_busy_s", [])
-    busy = _seconds(measured.busy_ps)
+    busy = measured.busy_ps.astype(np.float64) * PS
     if len(stated) == recording.n_workers:
         busy = np.asarray(stated, dtype=np.float64)
-    like = _seconds(simulated.busy_ps[: recording.n_workers])
+    like = simulated.busy_ps[: recording.n_workers].astype(np.float64) * PS
     starts = measured.start_ps[placed], simulated.start_ps[:n_tasks][placed]
     makespan = _makespan_s(measured, placed)
     return Replay(
@@ -303,7 +295,7 @@ def _compare(
         simulated_busy_s=like,
         busy_total_error=_error(float(busy.sum()), float(like.sum())),
         busy_distance=_mean_distance(busy, like),
-        busy_worker_error=_worst_error(busy, like) if own else None,
+        busy_worker_error=max(map(abs, map(_error, busy, like))) if own else None,
         order_tau=_rank_correlation(*starts),
         used=used,
         inferred=recording.inferred,
@@ -315,10 +307,6 @@ def _makespan_s(timeline: Timeline, placed: NDArray[np.bool_]) -> float:
     """Return the time from the first start of the tasks that count to the end of the run."""
     starts = timeline.start_ps[: len(placed)][placed]
     return (timeline.finish_ps - int(starts.min())) * PS
-
-
-def _seconds(times_ps: NDArray[np.int64]) -> FloatArray:
-    return np.asarray(times_ps, dtype=np.float64) * PS
 
 
 def _error(measured: float, simulated: float) -> float:
@@ -333,12 +321,6 @@ def _mean_distance(measured: FloatArray, simulated: FloatArray) -> float:
     mean = float(measured.mean())
     distance = float(np.abs(np.sort(measured) - np.sort(simulated)).mean())
     return _error(mean, mean + distance)
-
-
-def _worst_error(measured: FloatArray, simulated: FloatArray) -> float:
-    """Return the largest relative difference of two samples, element by element."""
-    pairs = zip(measured.tolist(), simulated.tolist(), strict=True)
-    return max((abs(_error(a, b)) for a, b in pairs), default=0.0)
 
 
 def _rank_correlation(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
@@ -398,17 +380,12 @@ def _circumstances(
 
 def _cost_sentence(machine: Machine) -> str:
     """Say what the runtime costs on a machine."""
-    costs = {
-        f.name.removesuffix("_ps"): getattr(machine.costs, f.name)
-        for f in fields(machine.costs)
-        if f.name.endswith("_ps")
-    }
-    stated = [f"{name} {_nanoseconds(value)}" for name, value in costs.items() if np.any(value)]
+    stated = []
+    for each in fields(machine.costs):
+        # One cost, or costs by distance.
+        values = np.atleast_1d(getattr(machine.costs, each.name))
+        if each.name.endswith("_ps") and values.any():
+            nanoseconds = "/".join(f"{value * 1e-3:g}" for value in values)
+            stated.append(f"{each.name.removesuffix('_ps')} {nanoseconds}")
     what = f"of machine {machine.name}: {', '.join(stated)} [ns]" if stated else "none"
     return f"Costs of the runtime {what}."
-
-
-def _nanoseconds(value: int | tuple[int, ...]) -> str:
-    """Return a cost, or costs by distance, in nanoseconds."""
-    values = value if isinstance(value, tuple) else (value,)
-    return "/".join(f"{each * 1e-3:g}" for each in values)

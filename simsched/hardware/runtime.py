@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import platform
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,10 @@ from simsched.hardware.placement import blocks_on_nodes, place_blocks
 from simsched.hardware.preparation import prepare, record_bound
 from simsched.hardware.program import Program
 from simsched.hardware.topology import (
-    Topology,
     allowed_cores,
+    described_host,
     distance_classes,
-    processor_name,
     read_topology,
-    victim_groups,
 )
 from simsched.trace.recording import Recording
 
@@ -46,10 +44,8 @@ def execute(
     and with a worker for each of `cores`, to which workers are pinned in turn. Without `trace` only
     iterations and counters are recorded. `details` of the recording say how the run was made.
 
-    The graph is executed as the simulator does (``docs/semantics.md``, rules L), except that
-    `arrival_ps` and `creation_ops` are ignored: roots are created at the start of the iteration,
-    and creating a task costs what it costs here. Trace events that the runtime cannot measure
-    (ACCESS, FLOW_END, FIRST_TOUCH) are not made up; the accesses are in the recording's graph.
+    The graph is executed as the simulator does (``docs/semantics.md``, rules L);
+    ``docs/decisions/hardware.md`` says what is ignored and which events are lacking.
     """
     mode = mode or Mode()
     binding = compiled_runtime()
@@ -59,23 +55,13 @@ def execute(
     topology = read_topology()
     init, graph = prepare(program, binding.program_classes())
     n_records = record_bound(program) if trace else 0
-    victims = _flat(victim_groups(topology, pinned, nearest=mode.victims == "nearest"))
     placed = place_blocks(program, mode.placement, topology.nodes, binding)
     job = Job(
-        program=program.name,
-        arrays=program.arrays,
-        params=np.array(program.params, np.int64),
-        constants=np.array(program.constants, np.float64),
+        program=program,
         init=init,
         graph=graph,
-        iterations=program.workload.iterations,
+        mode=mode,
         cpu=np.array(pinned, np.int32),
-        group_ptr=victims[0],
-        victim_ptr=victims[1],
-        victim=victims[2],
-        order=mode.number("order"),
-        pools=mode.number("pools"),
-        own_take=mode.number("own_take"),
         seed=seed,
         n_records=n_records,
         # The bound is seldom reached; what exceeds this is paid with page faults.
@@ -83,31 +69,21 @@ def execute(
     )
     outcome = binding.run(job)
     placed["blocks"] = blocks_on_nodes(program, topology.nodes, binding)
-    about = {"mode": asdict(mode), "seed": seed, "placement": placed, **_host(topology, pinned)}
-    return _recording(program, mode, pinned, about, outcome, distance_classes(topology, pinned))
-
-
-def _host(topology: Topology, pinned: list[int]) -> dict[str, Any]:
-    """Return what a recording says about the host and the places of its workers."""
-    return {
-        "host": {
-            "system": platform.platform(),
-            "machine": platform.machine(),
-            "processor": processor_name(),
-            "hardware_threads": len(topology.sites),
-            "memory_nodes": list(topology.nodes),
-        },
+    about = {
+        "mode": {**asdict(mode), "victims": "random"},
+        "seed": seed,
+        "placement": placed,
+        "host": described_host(topology),
         "worker_sites": [asdict(topology.sites[core]) for core in pinned],
     }
+    return _recording(program, mode, pinned, about, outcome, distance_classes(topology, pinned))
 
 
 def compiled_runtime() -> Any:
     """Return the compiled runtime."""
     if sys.platform != "linux":
         raise HardwareError(f"the task runtime needs Linux, found {sys.platform}")
-    from simsched.hardware.native import _runtime
-
-    return _runtime
+    return import_module("simsched.hardware.native._runtime")
 
 
 def _pinned(workers: int | None, cores: Sequence[int] | None) -> list[int]:
@@ -120,16 +96,6 @@ def _pinned(workers: int | None, cores: Sequence[int] | None) -> list[int]:
     if not 1 <= count <= MAX_WORKERS:
         raise ConfigurationError(f"workers: found {count}, accepted 1 to {MAX_WORKERS}")
     return [chosen[w % len(chosen)] for w in range(count)]
-
-
-def _flat(
-    groups: list[list[list[int]]],
-) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the groups of victims of all workers as arrays; see :class:`Job`."""
-    group_ptr = np.cumsum([0, *(len(own) for own in groups)])
-    victim_ptr = np.cumsum([0, *(len(group) for own in groups for group in own)])
-    victim = [v for own in groups for group in own for v in group]
-    return group_ptr.astype(np.int32), victim_ptr.astype(np.int32), np.array(victim, np.int32)
 
 
 def _recording(

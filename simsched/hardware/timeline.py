@@ -25,18 +25,15 @@ class Timeline:
     ``i * n_tasks + t``. The initialisation is left out.
     """
 
-    #: First start and end of each task, -1 for a task without events; shape (n_iterations *
-    #: n_tasks,).
+    #: First start and end of each task, -1 for none; shape (n_iterations * n_tasks,).
     start_ps: Int64Array
     end_ps: Int64Array
-    #: Rows of the trace in which this stands, -1 for none; they order what happened in one instant;
-    #: shape (n_iterations * n_tasks,).
+    #: Rows of the trace in which this stands, which order what happened in one instant.
     start_event: Int64Array
     end_event: Int64Array
-    #: Worker on which each task started, -1 for none; shape (n_iterations * n_tasks,).
+    #: Worker on which each task started.
     worker: Int32Array
-    #: Time that each worker was inside tasks, creation of their children included; shape
-    #: (n_workers,).
+    #: Time that each worker was inside tasks, creation of their children included.
     busy_ps: Int64Array
     #: End of the last task, or of the run where the trace states a later one.
     finish_ps: int

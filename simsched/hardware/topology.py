@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +16,7 @@ from simsched.files.errors import HardwareError
 from simsched.files.limits import WORKERS
 
 SYSTEM = Path("/sys/devices/system")
-#: What two hardware threads may share, the nearest first.
-SHARED = ("core", "l2", "l3", "node", "socket")
+CPUINFO = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True)
@@ -29,10 +30,6 @@ class Site:
     l3: int
     node: int
     socket: int
-
-    def closeness(self, other: Site) -> int:
-        """Return how many of `SHARED` two threads share."""
-        return sum(getattr(self, name) == getattr(other, name) for name in SHARED)
 
 
 @dataclass(frozen=True)
@@ -68,58 +65,37 @@ def allowed_cores() -> list[int]:
 
 def processor_name() -> str:
     """Return what the processor calls itself, nothing where it does not tell."""
-    for line in file_text(Path("/proc/cpuinfo")).splitlines():
-        key, _, value = line.partition(":")
-        if key.strip() == "model name":
-            return value.strip()
-    return ""
+    return value_in(CPUINFO, "model name")
+
+
+def described_host(topology: Topology) -> dict[str, Any]:
+    """Return what recordings and measurements say about this host."""
+    return {
+        "system": platform.platform(),
+        "machine": platform.machine(),
+        "processor": processor_name(),
+        "hardware_threads": len(topology.sites),
+        "memory_nodes": list(topology.nodes),
+    }
 
 
 def read_topology(system: Path = SYSTEM) -> Topology:
-    """Return the topology of this host.
-
-    `system` is the folder with `cpu` and `node`.
+    """Return the topology of this host; `system` is the folder with `cpu` and `node`.
 
     What is not described, as in many containers, is taken to be different for every thread (cores,
     caches) or the same for all (sockets, nodes).
     """
     try:
-        node_of = {}
-        for folder in _numbered(system / "node", "node"):
-            for thread in parse_list(file_text(folder / "cpulist")):
-                node_of[thread] = _number(folder, "node")
-        threads = [_number(folder, "cpu") for folder in _numbered(system / "cpu", "cpu")]
+        node_of: dict[int, int] = {}
+        for node, folder in numbered(system / "node", "node").items():
+            node_of |= dict.fromkeys(parse_list(file_text(folder / "cpulist")), node)
+        threads = numbered(system / "cpu", "cpu")
         online = parse_list(file_text(system / "cpu" / "online")) or threads
         sites = {t: _site(system / "cpu" / f"cpu{t}", t, node_of.get(t, 0)) for t in online}
         nodes = parse_list(file_text(system / "node" / "has_memory")) or [0]
         return Topology(sites, tuple(nodes), _node_distances(system / "node"))
     except ValueError as error:
         raise HardwareError(f"{system}: not understood: {error}") from error
-
-
-def victim_groups(
-    topology: Topology, cores: Sequence[int], *, nearest: bool
-) -> list[list[list[int]]]:
-    """Return for each worker the groups of workers from which it tries to steal, in order.
-
-    With `nearest` those that share most come first; otherwise all are in one group.
-
-    Nearness is the number of things shared (core, caches, node, socket), which gives the same order
-    whether nodes are parts of sockets or consist of several. Workers on one hardware thread are the
-    nearest of all.
-    """
-    groups: list[list[list[int]]] = []
-    for worker, core in enumerate(cores):
-        others = [w for w in range(len(cores)) if w != worker]
-        by_closeness: dict[int, list[int]] = {}
-        for other in others:
-            close = 0
-            if nearest:
-                close = topology.sites[core].closeness(topology.sites[cores[other]])
-                close += core == cores[other]
-            by_closeness.setdefault(close, []).append(other)
-        groups.append([by_closeness[c] for c in sorted(by_closeness, reverse=True)])
-    return groups
 
 
 def distance_classes(topology: Topology, cores: Sequence[int]) -> NDArray[np.int32]:
@@ -152,7 +128,7 @@ def _site(folder: Path, thread: int, node: int) -> Site:
     siblings = parse_list(file_text(folder / "topology" / "thread_siblings_list")) or [thread]
     core = min(siblings)
     shared = {}
-    for index in _numbered(folder / "cache", "index"):
+    for index in numbered(folder / "cache", "index").values():
         if file_text(index / "type") != "Instruction":
             threads = parse_list(file_text(index / "shared_cpu_list")) or [core]
             shared[file_text(index / "level")] = min(threads)
@@ -161,24 +137,18 @@ def _site(folder: Path, thread: int, node: int) -> Site:
 
 
 def _node_distances(folder: Path) -> dict[tuple[int, int], int]:
-    nodes = sorted(_number(node, "node") for node in _numbered(folder, "node"))
+    nodes = numbered(folder, "node")
     return {
         (a, b): int(distance)
-        for a in nodes
-        for b, distance in zip(
-            nodes, file_text(folder / f"node{a}" / "distance").split(), strict=False
-        )
+        for a, node in nodes.items()
+        for b, distance in zip(nodes, file_text(node / "distance").split(), strict=False)
     }
 
 
-def _numbered(folder: Path, prefix: str) -> list[Path]:
-    """Return the entries whose names are the prefix and a number."""
-    return sorted(p for p in folder.glob(f"{prefix}[0-9]*") if p.name[len(prefix) :].isdigit())
-
-
-def _number(path: Path, prefix: str) -> int:
-    """Return the number in the name of an entry."""
-    return int(path.name.removeprefix(prefix))
+def numbered(folder: Path, prefix: str) -> dict[int, Path]:
+    """Return the entries whose names are the prefix and a number, by number."""
+    paths = {path.name.removeprefix(prefix): path for path in folder.glob(f"{prefix}[0-9]*")}
+    return dict(sorted((int(name), path) for name, path in paths.items() if name.isdigit()))
 
 
 def file_text(path: Path) -> str:
@@ -187,3 +157,12 @@ def file_text(path: Path) -> str:
         return path.read_text(encoding="utf-8").strip()
     except OSError:
         return ""
+
+
+def value_in(path: Path, key: str) -> str:
+    """Return what the first line ``key: value`` of a file says, nothing if there is none."""
+    for line in file_text(path).splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == key:
+            return value.strip()
+    return ""

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError
 from simsched.hardware.kernels import class_seconds
 from simsched.hardware.measurements import Measurement, MeasurementSet
-from simsched.hardware.pricing import price
+from simsched.hardware.pricing import price, simulated_trace
 from simsched.machine.model import Machine
-from simsched.policy.contract.registry import policy_from_spec
 from simsched.trace.recording import Recording
 from simsched.trace.schema import EventKind, Trace
 from simsched.trace.times import iteration_times, makespan_s, work_times
@@ -43,8 +41,7 @@ class Figures:
     #: Quantiles 5 %, 15 %, ..., 95 % of the times of single tasks; NaN for classes without work;
     #: shape (n_classes, 10).
     class_deciles_s: NDArray[np.float64]
-    #: Time in tasks by makespan, workers from the busiest to the least busy one; shape
-    #: (n_workers,).
+    #: Time in tasks by makespan, workers from the busiest to the least busy one.
     busy_share: NDArray[np.float64]
     #: Successful steals from iteration 1 on.
     steals: float
@@ -224,7 +221,9 @@ def _compare(measured: MeasurementSet, runs: list[Measurement], machine: Machine
         recording = measured.recording(run)
         workload = _workload(recording)
         real.append(figures(recording.trace, workload, run.workers))
-        simulated.append(_simulate(workload, run, machine))
+        priced = price(workload, machine)
+        trace = simulated_trace(priced, machine, run.policy, workers=run.workers, seed=run.seed)
+        simulated.append(figures(trace, workload, run.workers))
     assert workload is not None
     return _case(first, workload, real, simulated)
 
@@ -233,20 +232,6 @@ def _workload(recording: Recording) -> Workload:
     if recording.workload is None:
         raise ConfigurationError(f"{recording.name}: found no graph, accepted: runs with one")
     return recording.workload
-
-
-def _simulate(workload: Workload, run: Measurement, machine: Machine) -> Figures:
-    """Return the figures of a simulation of a measured run."""
-    done = simulate(
-        machine,
-        price(workload, machine),
-        policy_from_spec(run.policy),
-        workers=run.workers,
-        seed=run.seed,
-        events=True,
-    )
-    assert done.trace is not None
-    return figures(done.trace, workload, run.workers)
 
 
 def figures(trace: Trace, workload: Workload, n_workers: int) -> Figures:

@@ -19,12 +19,12 @@ def main(path: str) -> None:
 
     from simsched.hardware import runtime
     from simsched.hardware.mode import mode_of
-    from simsched.hardware.program import make_program, program_names, small_params
+    from simsched.hardware.program import make_program, programs
     from simsched.policy import policy_from_spec
 
-    for name in sorted(program_names()):
+    for name in programs():
         for policy in ("cilk_a", "pfws", "task_sharing"):
-            program = make_program(name, small_params(name))
+            program = make_program(name, programs()[name].small)
             runtime.execute(program, mode_of(policy_from_spec(policy)), workers=2, seed=1)
             assert program.check() <= 1.0, (name, policy)
             sys.stdout.write(f"{name} {policy}\n")

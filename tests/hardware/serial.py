@@ -40,7 +40,6 @@ class Call(ctypes.Structure):
         ("args", ctypes.c_void_p),
         ("iteration", ctypes.c_int64),
         ("task", ctypes.c_int32),
-        ("worker", ctypes.c_int32),
     )
 
 
@@ -70,9 +69,15 @@ def compiler() -> list[str]:
     return str(sysconfig.get_config_var("CC") or "cc").split()
 
 
+def program_files() -> dict[str, Path]:
+    """Return the C file of every program."""
+    paths = list_programs.FOLDER.glob("*.c")
+    return {name: path for path in paths for name in list_programs.program_names(path)}
+
+
 def source(name: str) -> Path:
     """Return the C file of a program."""
-    return list_programs.program_files()[name]
+    return program_files()[name]
 
 
 @functools.cache
@@ -154,7 +159,6 @@ def steps(program: Program, choose: Choice, *, ignore_edges: bool = False) -> It
                 args[task].ctypes.data,
                 iteration,
                 task,
-                0,
             )
             run = functools.partial(Function(address), ctypes.byref(call))
             yield Step(iteration, graph, task, is_join, run)

@@ -11,23 +11,34 @@ import pytest
 
 from simsched.hardware.mode import CHOICES, Mode
 from simsched.hardware.program import Program
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing
+from simsched.policy.contract.base import Policy
 from simsched.workload.graph import TaskGraph, Workload
 from tests.engine.instances import random_workload
 
 needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="the task runtime needs Linux")
 
 MODES = [
-    Mode(order=order, pools=pools, victims=victims, own_take=own_take)
-    for order, pools, victims, own_take in itertools.product(
-        CHOICES["order"], CHOICES["pools"], CHOICES["victims"], CHOICES["own_take"]
+    Mode(order=order, pools=pools, own_take=own_take)
+    for order, pools, own_take in itertools.product(
+        CHOICES["order"], CHOICES["pools"], CHOICES["own_take"]
     )
-    if pools == "deques" or (victims, own_take) == ("random", "newest")
+    if pools == "deques" or own_take == "newest"
 ]
 
 
 def mode_name(mode: Mode) -> str:
     parts = [mode.order, mode.pools]
-    return "-".join(parts if mode.pools == "central" else [*parts, mode.victims, mode.own_take])
+    return "-".join(parts if mode.pools == "central" else [*parts, mode.own_take])
+
+
+def policy_of(mode: Mode) -> Policy:
+    """Return the simulated policy that schedules as a mode does; there is none for all of them."""
+    placement = {"bind": "even"}.get(mode.placement, mode.placement)
+    if mode.pools == "central":
+        return WorkSharing(placement=placement)
+    return RandomStealing(spawn=mode.order, local_take=mode.own_take, placement=placement)
 
 
 def program_of(workload: Workload, *, task_class: str = "empty", arg: int = 0) -> Program:
@@ -53,8 +64,7 @@ def program_of(workload: Workload, *, task_class: str = "empty", arg: int = 0) -
         args=np.full((workload.graph.n_tasks, 1), arg, np.int64),
         init_args=np.full((n_init, 1), arg, np.int64),
         arrays=(np.zeros(max(1, int(size.sum())), np.uint8),),
-        block_array=np.zeros(len(size), np.int32),
-        block_offset_bytes=np.cumsum(size) - size,
+        blocks=(len(size),),
         check=lambda: 0.0,
     )
 

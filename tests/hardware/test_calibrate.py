@@ -10,12 +10,14 @@ import pytest
 
 import simsched.hardware.calibrate as module
 import simsched.hardware.calibrate_memory as memory
+import simsched.hardware.host as hosts
 from simsched.files.errors import ConfigurationError
-from simsched.hardware.calibrate import Usage, calibrate_machine
+from simsched.hardware.calibrate import calibrate_machine
 from simsched.hardware.calibrate_document import machine_document, machine_yaml
 from simsched.hardware.calibrate_host import HostCache, read_host
 from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.calibrate_report import measured_rows
+from simsched.hardware.host import Load
 from simsched.hardware.topology import allowed_cores
 from simsched.report.check import check_file
 
@@ -58,27 +60,25 @@ def test_caches_are_compared_with_memory_as_one_core_reads_it(
 
 
 def test_disturbances() -> None:
-    before = Usage(100, 10, 5)
-    assert module._disturbed(before, Usage(104, 10, 8.9), 4, 2) == []
-    found = module._disturbed(before, Usage(108, 11, 9), 4, 2)
+    assert module._disturbed(Load(4.0, 0.1, 0.0), 2) == []
+    found = module._disturbed(Load(4.0, 4.0, 1.0), 2)
     assert found == [
         "host: other programs used 50% of the cores meanwhile",
         "host: the hypervisor took away 12% of the cores' time meanwhile",
     ]
-    assert module._disturbed(None, None, 1, 1) == []
 
 
-def test_use_of_chosen_cores(tmp_path: Path) -> None:
+def test_use_of_chosen_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stat = tmp_path / "stat"
     values = "100 200 300 999 999 10 20 50 7 7"
     lines = ["cpu  9 9 9 9 9 9 9 9 9 9", f"cpu0 {values}", f"cpu1 {values}", "intr 5"]
     stat.write_text("\n".join(lines), encoding="ascii")
     tick = 0.01
-    usage = module._usage([1], stat)
-    assert usage is not None
+    monkeypatch.setattr(hosts, "STAT", stat)
+    usage = module.sample([1])
     assert (usage.busy_s, usage.stolen_s) == (pytest.approx(630 * tick), pytest.approx(50 * tick))
     assert usage.own_s > 0
-    assert module._usage([1], tmp_path / "none") is None
+    assert module.sample([7]).busy_s == pytest.approx(module.sample([7]).own_s, abs=0.1)
 
 
 @pytest.mark.parametrize(

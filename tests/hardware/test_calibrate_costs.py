@@ -28,7 +28,7 @@ from simsched.hardware.calibrate_costs import (
 )
 from simsched.hardware.calibrate_document import machine_document, machine_yaml
 from simsched.hardware.calibrate_probes import Measured
-from simsched.hardware.mode import Mode, policy_of
+from simsched.hardware.mode import Mode
 from simsched.hardware.program import make_program
 from simsched.hardware.topology import allowed_cores
 from simsched.machine import Machine, load_machine
@@ -42,7 +42,7 @@ from .calibrations import (
     two_nodes,
     two_threads,
 )
-from .support import needs_linux
+from .support import needs_linux, policy_of
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +98,13 @@ def test_pairs_of_threads_by_distance() -> None:
 def test_a_steal_stands_in_place_of_a_pop(monkeypatch: pytest.MonkeyPatch) -> None:
     times = {"push": 1.0, "take": 8.0, "steal": 15.0, "probe": 9.0, "lock_push": 1, "lock_take": 1}
 
-    def primitives(owner: int, thief: int, *, rounds: int) -> SimpleNamespace:
-        found = {f"{name}_s": (value + thief / 10) * 1e-9 for name, value in times.items()}
-        met = {} if thief != 9 else {"steal_s": float("inf"), "probe_s": float("inf")}
-        return SimpleNamespace(**{**found, "take_s": 8e-9, "stamp_s": 1e-9, **met})
+    class Binding:
+        def measure_primitives(self, owner: int, thief: int, rounds: int) -> dict[str, float]:
+            found = {name: value + thief / 10 for name, value in times.items()}
+            met = {} if thief != 9 else {"steal": float("inf"), "probe": float("inf")}
+            return {**found, "take": 8.0, "stamp": 1.0, **met}
 
-    monkeypatch.setattr(module, "measure_primitives", primitives)
+    monkeypatch.setattr(module, "compiled_runtime", Binding)
     pop = measured(13e-9)
     costs, steps = steal_costs({1: [(0, 1), (0, 2), (0, 3)], 2: [(0, 9)]}, pop, 3)
     assert costs["steal"].keys() == {1}  # between 0 and 9 nobody ever met

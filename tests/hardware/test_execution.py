@@ -9,18 +9,16 @@ import pytest
 
 from simsched.engine.run import simulate
 from simsched.hardware import preparation, runtime
-from simsched.hardware.mode import Mode, policy_of
-from simsched.hardware.outcome import Job
+from simsched.hardware.mode import Mode
 from simsched.hardware.program import Program, make_program
 from simsched.hardware.runtime import execute
-from simsched.hardware.topology import read_topology, victim_groups
 from simsched.machine.synthetic import make_machine
 from simsched.trace.recording import Recording, read_recording, write_recording
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind
 from simsched.workload.graph import TaskGraph
 from tests.engine.invariants import execution_violations
 
-from .support import MODES, mode_name, needs_linux, random_program
+from .support import MODES, mode_name, needs_linux, policy_of, random_program
 
 pytestmark = needs_linux
 
@@ -102,15 +100,9 @@ def test_spawn_order_is_the_one_asked_for(mode: Mode) -> None:
 
 
 def replayable() -> list[Mode]:
-    return [mode for mode in MODES if _is_simulated(mode)]
-
-
-def _is_simulated(mode: Mode) -> bool:
-    try:
-        policy_of(mode)
-    except runtime.ConfigurationError:
-        return False
-    return True
+    """Return the modes that the simulator has."""
+    deques = [mode for mode in MODES if mode.pools == "deques"]
+    return [*deques, Mode(order="parent_first", pools="central")]
 
 
 @pytest.mark.parametrize("mode", replayable(), ids=mode_name)
@@ -244,22 +236,15 @@ def test_workers_are_pinned_in_turn() -> None:
     assert one.worker_core.tolist() == [cores[-1]]
 
 
-@pytest.mark.parametrize("victims", ["random", "nearest"])
-def test_workers_get_their_victims(victims: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from simsched.hardware.native import _runtime
-
-    jobs: list[Job] = []
-    run = _runtime.run
-    monkeypatch.setattr(_runtime, "run", lambda job: jobs.append(job) or run(job))
-    program = make_program("empty", {"tasks": 10})
-    recording = execute(program, Mode(victims=victims), workers=5)
-    (job,) = jobs
-    given = [
-        [
-            job.victim[job.victim_ptr[g] : job.victim_ptr[g + 1]].tolist()
-            for g in range(job.group_ptr[w], job.group_ptr[w + 1])
-        ]
-        for w in range(5)
-    ]
-    cores = recording.worker_core.tolist()
-    assert given == victim_groups(read_topology(), cores, nearest=victims == "nearest")
+def test_workers_steal_from_all_others() -> None:
+    found: set[tuple[int, int]] = set()
+    for seed in range(100):
+        program = make_program("spin", {"shape": "tree", "tasks": 1000, "work_ns": 20_000})
+        recording = execute(program, workers=3, seed=seed)
+        pairs = (column(recording, name, EventKind.STEAL) for name in ("worker", "arg0"))
+        found |= set(zip(*(values.tolist() for values in pairs), strict=True))
+        if len(found) == 6:
+            break
+    assert found == {(thief, victim) for thief in range(3) for victim in range(3)} - {
+        (worker, worker) for worker in range(3)
+    }

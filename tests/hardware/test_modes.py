@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from simsched.files.errors import ConfigurationError
-from simsched.hardware.mode import Mode, mode_of, policy_of
+from simsched.hardware.mode import Mode, mode_of
 from simsched.policy.contract.registry import make_policy, policy_from_spec
+
+from .support import policy_of
 
 
 @pytest.mark.parametrize(
@@ -39,12 +41,6 @@ def test_policies_have_modes_and_back(name: str, mode: Mode) -> None:
 def test_policies_that_the_runtime_lacks(policy: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         mode_of(policy_from_spec(policy))
-
-
-@pytest.mark.parametrize("mode", [Mode(victims="nearest"), Mode(pools="central")])
-def test_modes_that_the_simulator_lacks(mode: Mode) -> None:
-    with pytest.raises(ConfigurationError, match="no simulated policy schedules like that"):
-        policy_of(mode)
 
 
 def test_the_default_is_the_most_common_one() -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from simsched import load_machine, make_policy, simulate
 from simsched.files.errors import ConfigurationError
-from simsched.hardware.native.list_programs import program_files
-from simsched.hardware.program import Program, make_program, program_names, small_params
+from simsched.hardware.program import Program, make_program, programs
 from simsched.workload.graph import TaskGraph
 
 from .serial import (
@@ -23,16 +22,17 @@ from .serial import (
     execute_serially,
     newest,
     oldest,
+    program_files,
     source,
     steps,
 )
 
-NAMES = program_names()
+NAMES = list(programs())
 WITH_DATA = [name for name in NAMES if name not in ("empty", "spin")]
 
 
 def small(name: str) -> Program:
-    return make_program(name, small_params(name))
+    return make_program(name, programs()[name].small)
 
 
 def all_graphs(program: Program) -> list[TaskGraph]:
@@ -195,7 +195,7 @@ def test_steps_need_nothing_but_their_accesses(name: str) -> None:
 @pytest.mark.parametrize("name", WITH_DATA)
 def test_parameters_are_written_down(name: str) -> None:
     parameters = small(name).workload.parameters
-    assert dict(small_params(name)).items() <= parameters.items()
+    assert dict(programs()[name].small).items() <= parameters.items()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from simsched.files.errors import ConfigurationError
-from simsched.hardware.program import Program, make_program, small_params
-from simsched.hardware.programs._counted import hashed_units
+from simsched.hardware.program import Program, make_program, programs
+from simsched.hardware.programs._common import hashed_units
 from simsched.workload import make_workload
 from simsched.workload.graph import TaskGraph
 
@@ -77,7 +77,7 @@ CASES = [(name, sizes) for name in NAMES for sizes in SIZES[name]]
 
 
 def small(name: str, **changed: Any) -> Program:
-    return make_program(name, {**small_params(name), **changed})
+    return make_program(name, {**programs()[name].small, **changed})
 
 
 def once_but(iteration: int, task: int, count: int) -> Times:
@@ -205,11 +205,11 @@ def test_grids_have_the_graph_of_the_workload_heat(
 @pytest.mark.parametrize("name", GRIDS)
 def test_leaves_cover_the_rows_once(name: str) -> None:
     program = small(name)
-    rows = small_params(name)["rows"]
+    rows = programs()[name].small["rows"]
     covered = np.zeros(rows, dtype=int)
     for task in program.workload.graph.leaves:
         first, last = program.args[task]
-        assert last - first <= small_params(name)["leaf_rows"]
+        assert last - first <= programs()[name].small["leaf_rows"]
         covered[first:last] += 1
     assert np.all(covered == 1)
 
@@ -240,12 +240,12 @@ def test_elimination_has_the_stated_counts(size: int, pivot_rows: int, leaf_rows
 
 def test_elimination_works_on_each_row_below_once() -> None:
     program = small("ge")
-    graph, size = program.workload.graph, small_params("ge")["size"]
+    graph, size = program.workload.graph, programs()["ge"].small["size"]
     done = np.zeros((size, size), dtype=int)
     for task in np.flatnonzero(graph.ops[0] > 0):
         step, first, last = program.args[task]
         done[step, first:last] += 1
-    for step in range(0, size, small_params("ge")["pivot_rows"]):
+    for step in range(0, size, programs()["ge"].small["pivot_rows"]):
         assert np.all(done[step, step : size - 1] == 1)
 
 
@@ -270,7 +270,9 @@ def test_products_add_up() -> None:
 
 def test_cholesky_has_the_graph_of_the_workload() -> None:
     program = small("cholesky")
-    expected = make_workload("cholesky", {**small_params("cholesky"), "init_ops_per_element": 1.0})
+    expected = make_workload(
+        "cholesky", {**programs()["cholesky"].small, "init_ops_per_element": 1.0}
+    )
     assert program.workload.init is not None
     assert expected.init is not None
     assert_same(program.workload.graph, expected.graph)

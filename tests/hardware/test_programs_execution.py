@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from simsched.hardware.mode import CHOICES, Mode
-from simsched.hardware.program import make_program, small_params
+from simsched.hardware.program import make_program, programs
 
 if sys.platform != "linux":
     pytest.skip("the task runtime needs Linux", allow_module_level=True)
@@ -14,7 +14,7 @@ if sys.platform != "linux":
 from simsched.hardware.runtime import execute
 
 NAMES = ("cholesky", "ge", "heat", "matmul", "sor", "stencil25", "stencil6", "stencil9")
-FIELDS = ("order", "pools", "victims", "own_take")
+FIELDS = ("order", "pools", "own_take")
 MODES = tuple(
     Mode(**dict(zip(FIELDS, values, strict=True)))
     for values in itertools.product(*(CHOICES[name] for name in FIELDS))
@@ -25,7 +25,7 @@ MODES = tuple(
 @pytest.mark.parametrize("name", NAMES)
 def test_results_are_right_in_every_mode(name: str, mode: Mode) -> None:
     for workers in (2, 3):
-        program = make_program(name, small_params(name))
+        program = make_program(name, programs()[name].small)
         recording = execute(program, mode, workers=workers, seed=workers)
         assert program.check() <= 1.0
         workload = program.workload

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.hardware.program import Program, make_program, small_params
+from simsched.hardware.program import Program, make_program, programs
 from simsched.workload.graph import TaskGraph
 
 from .serial import drawn, execute_serially, newest, oldest
@@ -24,7 +24,7 @@ NAMES = (
 
 
 def small(name: str, **changed: Any) -> Program:
-    return make_program(name, dict(small_params(name)) | changed)
+    return make_program(name, dict(programs()[name].small) | changed)
 
 
 @pytest.mark.parametrize("name", NAMES)

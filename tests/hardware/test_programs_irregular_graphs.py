@@ -8,7 +8,7 @@ import pytest
 
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError
-from simsched.hardware.program import Program, make_program, small_params
+from simsched.hardware.program import Program, make_program, programs
 from simsched.machine.synthetic import make_machine
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 from simsched.workload.graph import TaskGraph
@@ -17,7 +17,7 @@ VALUE_BYTES = {"connected_components": 4, "label_propagation": 4, "pagerank": 8}
 
 
 def small(name: str, **changed: Any) -> Program:
-    return make_program(name, dict(small_params(name)) | changed)
+    return make_program(name, dict(programs()[name].small) | changed)
 
 
 def class_ops(graph: TaskGraph, name: str) -> float:

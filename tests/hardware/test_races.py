@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simsched.hardware.program import program_names
+from simsched.hardware.program import programs
 from tests import compiling
 
 from .support import needs_linux
@@ -66,7 +66,7 @@ def run(library: Path) -> subprocess.CompletedProcess[str]:
 def test_programs_have_no_races(tmp_path: Path) -> None:
     done = run(build(tmp_path, NATIVE / "programs"))
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 3 * len(program_names())
+    assert len(done.stdout.splitlines()) == 3 * len(programs())
 
 
 def test_a_race_is_found(tmp_path: Path) -> None:

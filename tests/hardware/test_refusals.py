@@ -45,14 +45,11 @@ def with_graph(**fields: Any) -> Program:
         (changed(arrays=(np.zeros((9, 9))[:, 1:],)), "array 0: accepted a contiguous"),
         (changed(arrays=(np.broadcast_to(np.zeros(1), 9),)), "array 0: accepted a contiguous"),
         (changed(arrays=(np.zeros(1, np.uint8),)), "block .*: .* bytes at .* are not inside of it"),
+        (changed(blocks=(N_BLOCKS - 1,)), "blocks: found .*, accepted .* in all, in 1 arrays"),
+        (changed(blocks=(N_BLOCKS, 0)), "blocks: found .*, accepted .* in all, in 1 arrays"),
         (
-            changed(block_array=np.full(N_BLOCKS, 1, np.int32)),
-            "block 0: .* of array 1 are not inside of it",
-        ),
-        (changed(block_array=PROGRAM.block_array.astype(float)), "block_array: found float64"),
-        (
-            changed(block_offset_bytes=PROGRAM.block_offset_bytes[:-1]),
-            "block_offset_bytes: found .*, accepted int64 of shape",
+            changed(arrays=(*PROGRAM.arrays, PROGRAM.arrays[0][:1]), blocks=(0, N_BLOCKS)),
+            "block .*: .* bytes at .* of array 1 are not inside of it",
         ),
     ],
 )
@@ -85,7 +82,7 @@ def test_arguments(arguments: dict[str, Any], message: str) -> None:
         execute(PROGRAM, **arguments)
 
 
-@pytest.mark.parametrize("field", ["order", "pools", "victims", "placement", "own_take"])
+@pytest.mark.parametrize("field", ["order", "pools", "placement", "own_take"])
 def test_modes(field: str) -> None:
     with pytest.raises(ConfigurationError, match=f"mode: {field}: unknown value 'fastest'"):
         Mode(**{field: "fastest"})

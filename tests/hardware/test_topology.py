@@ -1,4 +1,4 @@
-"""Reading the host's topology and what follows from it: victims, distances, placement."""
+"""Reading the host's topology and what follows from it: distances, placement."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from simsched.hardware.topology import (
     distance_classes,
     parse_list,
     read_topology,
-    victim_groups,
 )
 
 from .support import needs_linux, random_program
@@ -75,25 +74,12 @@ def test_distance_classes(system: Path) -> None:
     assert np.array_equal(classes, classes.T)
 
 
-def test_nearest_victims_come_first(system: Path) -> None:
-    groups = victim_groups(read_topology(system), [0, 8, 1, 9, 2, 4, 6, 0], nearest=True)
-    assert groups[0] == [[7], [1], [2, 3], [4], [5, 6]]
-    assert groups[5] == [[6], [0, 1, 2, 3, 4, 7]]
-
-
-def test_random_victims_are_all_others(system: Path) -> None:
-    groups = victim_groups(read_topology(system), [0, 1, 2], nearest=False)
-    assert groups == [[[1, 2]], [[0, 2]], [[0, 1]]]
-    assert victim_groups(read_topology(system), [3], nearest=False) == [[]]
-
-
 def test_hosts_that_tell_nothing(tmp_path: Path) -> None:
     write(tmp_path / "cpu" / "cpu0" / "online", "1")
     write(tmp_path / "cpu" / "cpu1" / "online", "1")
     topology = read_topology(tmp_path)
     assert topology.nodes == (0,)
     assert topology.distance(0, 1) == 1
-    assert victim_groups(topology, [0, 1], nearest=True) == [[[1]], [[0]]]
 
 
 def test_other_content_is_refused(system: Path) -> None:
@@ -186,7 +172,7 @@ def test_refused_placements_name_the_block() -> None:
 def test_pages_can_be_bound_and_found() -> None:
     from simsched.hardware.native import _runtime
 
-    page = _runtime.page_bytes()
+    page = os.sysconf("SC_PAGE_SIZE")
     array = np.zeros(64 * page, np.uint8)  # so large that its pages come fresh from the system
     node = read_topology().nodes[0]
     try:

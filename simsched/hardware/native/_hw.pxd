@@ -1,6 +1,6 @@
 """Declarations of runtime.h that the binding uses."""
 
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 
 
 cdef extern from "program.h" nogil:
@@ -29,18 +29,15 @@ cdef extern from "tasks.h" nogil:
 
 cdef extern from "records.h" nogil:
     ctypedef struct hw_record_t:
-        int64_t ticks
-        int32_t task
-        uint32_t what
+        pass
 
     ctypedef struct hw_records_t:
         hw_record_t *records
-        int64_t count, capacity, lost
+        int64_t count, lost
 
 
 cdef extern from "runtime.h" nogil:
-    int HW_OK, HW_ERR_MEMORY, HW_ERR_THREAD, HW_ERR_PIN, HW_ERR_NODE
-    int HW_CYCLES, HW_INSTRUCTIONS, HW_LLC_MISSES, HW_N_EVENTS
+    int HW_ERR_MEMORY, HW_ERR_THREAD, HW_ERR_PIN, HW_ERR_NODE
 
     ctypedef struct hw_problem_t:
         const hw_program_t *program
@@ -51,9 +48,6 @@ cdef extern from "runtime.h" nogil:
         const hw_graph_t *graph
         int32_t n_iterations, n_workers
         const int32_t *cpu
-        const int32_t *group_ptr
-        const int32_t *victim_ptr
-        const int32_t *victim
         int order, pools, own_take
         uint64_t seed
         int64_t n_records, n_expected
@@ -68,6 +62,7 @@ cdef extern from "runtime.h" nogil:
         int events_error
 
     ctypedef struct hw_result_t:
+        int status
         int32_t n_done
         bint is_tsc
         double ps_per_tick
@@ -79,31 +74,25 @@ cdef extern from "runtime.h" nogil:
     const hw_program_t *const hw_programs[]
     const int32_t hw_n_programs
 
-    int hw_run_new(hw_run_t **, const hw_problem_t *)
-    int hw_run_start(hw_run_t *)
+    int hw_run_start(hw_run_t **, const hw_problem_t *)
     bint hw_run_wait(hw_run_t *, int)
-    void hw_run_stop(hw_run_t *)
     void hw_run_free(hw_run_t *)
-    int hw_run_status(const hw_run_t *)
     hw_result_t hw_run_result(const hw_run_t *)
     const hw_counters_t *hw_run_counters(const hw_run_t *, int32_t)
     const hw_records_t *hw_run_records(const hw_run_t *, int32_t)
 
 
 cdef extern from "memory.h" nogil:
-    size_t hw_page_bytes()
     int hw_pages_bind(void *, size_t, int, bint)
     int hw_pages_locate(void **, size_t, int *)
 
 
-cdef extern from "primitives.h" nogil:
+cdef extern from "probes.h" nogil:
     ctypedef struct hw_primitives_t:
         double push, take, steal, probe, lock_push, lock_take, stamp
 
     int hw_primitives_measure(int32_t, int32_t, int32_t, hw_primitives_t *)
 
-
-cdef extern from "bandwidth.h" nogil:
     ctypedef enum hw_stream_kind_t:
         HW_N_STREAMS
 
@@ -117,25 +106,18 @@ cdef extern from "bandwidth.h" nogil:
 
     int hw_stream_measure(const hw_stream_t *, int64_t *)
 
-
-cdef extern from "transfer.h" nogil:
     ctypedef enum hw_transfer_kind_t:
         HW_TRANSFER_OWN_UPDATE
     int hw_transfer_measure(hw_transfer_kind_t, int32_t, int32_t, int64_t, int64_t, int32_t, int64_t *)
-
-
-cdef extern from "latency.h" nogil:
-    int HW_CHASE_LINE
 
     ctypedef struct hw_chase_t:
         const int32_t *cpu
         int32_t n_threads
         int node
-        int64_t n_lines
+        int32_t n_lines
         int64_t n_warm, n_steps
         int32_t n_rounds
         int64_t evict_bytes
         int64_t load_items
-        uint64_t seed
 
     int hw_chase_measure(const hw_chase_t *, int64_t *)

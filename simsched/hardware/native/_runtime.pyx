@@ -22,6 +22,12 @@ cnp.import_array()
 
 DEF WAIT_MS = 50  # between two looks at pending signals
 
+REFUSALS = {
+    HW_ERR_THREAD: "task runtime: the system has refused to start a thread for each worker",
+    HW_ERR_PIN: "task runtime: the system has refused to pin a worker to its core",
+    HW_ERR_NODE: "probe: the system has refused to put memory on a node",
+}
+EVENTS = ("cycles", "instructions", "llc_misses")
 RECORD = np.dtype([("ticks", np.int64), ("task", np.int32), ("what", np.uint32)])
 
 
@@ -35,29 +41,28 @@ def program_classes():
     }
 
 
-cdef const void *_data(list kept, str what, object array, object dtype, tuple shape) except? NULL:
-    """Return the data of an array after checking it; the array is kept alive in `kept`."""
+cdef const void *_data(str what, object array, object dtype, tuple shape) except? NULL:
+    """Return the data of an array, which the caller keeps alive, after checking it."""
     if not isinstance(array, np.ndarray) or array.dtype != np.dtype(dtype) or array.shape != shape:
         raise ValueError(f"{what}: accepted an array of {np.dtype(dtype)} of shape {shape}")
     if not (array.flags.c_contiguous and array.flags.aligned):
         raise ValueError(f"{what}: found strides {array.strides}, accepted a contiguous array")
-    kept.append(array)
     return cnp.PyArray_DATA(<cnp.ndarray>array)
 
 
-cdef int _fill_graph(hw_graph_t *g, object prepared, list kept) except -1:
+cdef int _fill_graph(hw_graph_t *g, object prepared) except -1:
     """Take over a PreparedGraph, whose arrays have been checked in Python."""
     graph, n = prepared.graph, prepared.graph.n_tasks
     g.n_tasks, g.n_roots, g.n_args = n, len(prepared.roots), prepared.args.shape[1]
-    g.child_ptr = <const int64_t *>_data(kept, "child_ptr", graph.child_ptr, np.int64, (n + 1,))
-    g.child = <const int32_t *>_data(kept, "child", graph.child, np.int32, (len(graph.child),))
-    g.succ_ptr = <const int64_t *>_data(kept, "succ_ptr", graph.succ_ptr, np.int64, (n + 1,))
-    g.succ = <const int32_t *>_data(kept, "succ", graph.succ, np.int32, (len(graph.succ),))
-    g.parent = <const int32_t *>_data(kept, "parent", graph.parent, np.int32, (n,))
-    g.in_degree = <const int32_t *>_data(kept, "in_degree", graph.in_degree, np.int32, (n,))
-    g.function = <const int32_t *>_data(kept, "function", prepared.function, np.int32, (n,))
-    g.roots = <const int32_t *>_data(kept, "roots", prepared.roots, np.int32, (len(prepared.roots),))
-    g.args = <const int64_t *>_data(kept, "args", prepared.args, np.int64, (n, prepared.args.shape[1]))
+    g.child_ptr = <const int64_t *>_data("child_ptr", graph.child_ptr, np.int64, (n + 1,))
+    g.child = <const int32_t *>_data("child", graph.child, np.int32, (len(graph.child),))
+    g.succ_ptr = <const int64_t *>_data("succ_ptr", graph.succ_ptr, np.int64, (n + 1,))
+    g.succ = <const int32_t *>_data("succ", graph.succ, np.int32, (len(graph.succ),))
+    g.parent = <const int32_t *>_data("parent", graph.parent, np.int32, (n,))
+    g.in_degree = <const int32_t *>_data("in_degree", graph.in_degree, np.int32, (n,))
+    g.function = <const int32_t *>_data("function", prepared.function, np.int32, (n,))
+    g.roots = <const int32_t *>_data("roots", prepared.roots, np.int32, (len(prepared.roots),))
+    g.args = <const int64_t *>_data("args", prepared.args, np.int64, (n, prepared.args.shape[1]))
     return 0
 
 
@@ -74,36 +79,34 @@ def run(job):
 
     Signals are looked at while the workers run; one that raises stops them.
     """
-    cdef hw_problem_t problem
+    cdef hw_problem_t p
     cdef hw_graph_t graph, init
     cdef hw_run_t *r = NULL
-    cdef void **arrays = <void **>calloc(max(1, len(job.arrays)), sizeof(void *))
-    cdef int status
+    cdef void **arrays = <void **>calloc(max(1, len(job.program.arrays)), sizeof(void *))
     cdef bint done = False
-    cdef list kept = []
     if arrays is NULL:
         raise MemoryError
     try:
-        memset(&problem, 0, sizeof(problem))
-        for i, array in enumerate(job.arrays):
+        memset(&p, 0, sizeof(p))
+        for i, array in enumerate(job.program.arrays):
             arrays[i] = cnp.PyArray_DATA(<cnp.ndarray?>array)
-        _fill_graph(&graph, job.graph, kept)
-        problem.graph = &graph
+        p.program, p.arrays = _program(job.program.name), arrays
+        params, constants = np.array(job.program.params, np.int64), np.array(job.program.constants, np.float64)
+        p.params = <const int64_t *>_data("params", params, np.int64, (len(params),))
+        p.constants = <const double *>_data("constants", constants, np.float64, (len(constants),))
         if job.init is not None:
-            _fill_graph(&init, job.init, kept)
-            problem.init = &init
-        problem.program = _program(job.program)
-        problem.arrays = arrays
-        _fill_problem(&problem, job, kept)
-        _check(hw_run_new(&r, &problem))
+            _fill_graph(&init, job.init)
+            p.init = &init
+        _fill_graph(&graph, job.graph)
+        p.graph, p.n_iterations = &graph, job.program.workload.iterations
+        _fill_schedule(&p, job)
+        _check(hw_run_start(&r, &p))
         try:
-            _check(hw_run_start(r))
             while not done:
                 with nogil:
                     done = hw_run_wait(r, WAIT_MS)
                 PyErr_CheckSignals()
-            _check(hw_run_status(r))
-            return _outcome(r, problem.n_workers)
+            return _outcome(r, p.n_workers)
         finally:
             with nogil:
                 hw_run_free(r)
@@ -111,17 +114,11 @@ def run(job):
         free(arrays)
 
 
-cdef int _fill_problem(hw_problem_t *p, object job, list kept) except -1:
-    """Take over everything but the graphs and the data."""
-    workers, groups = len(job.cpu), len(job.victim_ptr)
-    p.params = <const int64_t *>_data(kept, "params", job.params, np.int64, (len(job.params),))
-    p.constants = <const double *>_data(kept, "constants", job.constants, np.float64, (len(job.constants),))
-    p.n_iterations, p.n_workers = job.iterations, workers
-    p.cpu = <const int32_t *>_data(kept, "cpu", job.cpu, np.int32, (workers,))
-    p.group_ptr = <const int32_t *>_data(kept, "group_ptr", job.group_ptr, np.int32, (workers + 1,))
-    p.victim_ptr = <const int32_t *>_data(kept, "victim_ptr", job.victim_ptr, np.int32, (groups,))
-    p.victim = <const int32_t *>_data(kept, "victim", job.victim, np.int32, (len(job.victim),))
-    p.order, p.pools, p.own_take = job.order, job.pools, job.own_take
+cdef int _fill_schedule(hw_problem_t *p, object job) except -1:
+    """Take over who does the work and how."""
+    p.n_workers = len(job.cpu)
+    p.cpu = <const int32_t *>_data("cpu", job.cpu, np.int32, (len(job.cpu),))
+    p.order, p.pools, p.own_take = (job.mode.number(name) for name in ("order", "pools", "own_take"))
     p.seed, p.n_records, p.n_expected = job.seed, job.n_records, job.n_expected
     return 0
 
@@ -130,18 +127,15 @@ cdef int _check(int status) except -1:
     """Raise what a status stands for."""
     if status == HW_ERR_MEMORY:
         raise MemoryError("task runtime: no room for its state and records")
-    if status == HW_ERR_THREAD:
-        raise HardwareError("task runtime: the system has refused to start a thread for each worker")
-    if status == HW_ERR_PIN:
-        raise HardwareError("task runtime: the system has refused to pin a worker to its core")
-    if status == HW_ERR_NODE:
-        raise HardwareError("probe: the system has refused to put memory on a node")
+    if status != 0:
+        raise HardwareError(REFUSALS[status])
     return 0
 
 
 cdef object _outcome(const hw_run_t *r, int n_workers):
     """Copy what the workers have counted and recorded."""
     cdef hw_result_t result = hw_run_result(r)
+    _check(result.status)
     iterations = np.array(
         [(result.iterations[i].begin_ticks, result.iterations[i].end_ticks) for i in range(result.n_done)],
         np.int64,
@@ -158,29 +152,15 @@ cdef object _worker(const hw_run_t *r, int worker):
     records = np.empty(kept.count, RECORD)
     if kept.count > 0:
         memcpy(cnp.PyArray_DATA(<cnp.ndarray>records), kept.records, kept.count * sizeof(hw_record_t))
-    counts = {
-        "cycles": c.events[HW_CYCLES],
-        "instructions": c.events[HW_INSTRUCTIONS],
-        "llc_misses": c.events[HW_LLC_MISSES],
-    }
+    counted = dict(c[0])
+    events, error = counted.pop("events"), counted.pop("events_error")
     return WorkerOutcome(
         records=records,
         lost_records=kept.lost,
-        tasks=c.tasks,
-        steals=c.steals,
-        empty_probes=c.empty_probes,
-        lost_races=c.lost_races,
-        idle_ticks=c.idle_ticks,
-        cpu_ns=c.cpu_ns,
-        present_ns=c.present_ns,
-        events={name: int(count) for name, count in counts.items() if count >= 0},
-        events_error=os.strerror(c.events_error) if c.events_error else "",
+        events={name: count for name, count in zip(EVENTS, events) if count >= 0},
+        events_error=os.strerror(error) if error else "",
+        **counted,
     )
-
-
-def page_bytes():
-    """Return the size of a page."""
-    return hw_page_bytes()
 
 
 def bind_pages(array, int64_t first, int64_t last, int node, bint strictly):
@@ -188,7 +168,7 @@ def bind_pages(array, int64_t first, int64_t last, int node, bint strictly):
 
     Returns the number of pages; raises OSError.
     """
-    cdef size_t page = hw_page_bytes()
+    cdef size_t page = os.sysconf("SC_PAGE_SIZE")
     cdef size_t data = <size_t>cnp.PyArray_DATA(<cnp.ndarray?>array)
     cdef size_t begin, end
     if not 0 <= first <= last <= array.nbytes:
@@ -217,7 +197,7 @@ def locate_pages(array, offsets):
 
 
 def measure_primitives(int32_t owner, int32_t thief, int32_t rounds):
-    """Return the mean times of the steps of scheduling in nanoseconds; see primitives.h."""
+    """Return the mean times of the steps of scheduling in nanoseconds; see probes.h."""
     cdef hw_primitives_t result
     cdef int status
     with nogil:
@@ -227,15 +207,14 @@ def measure_primitives(int32_t owner, int32_t thief, int32_t rounds):
 
 
 def measure_stream(cpus, int kind, int node, int64_t items, int32_t parts, int32_t sweeps, int32_t rounds):
-    """Return the nanoseconds of each round of a bandwidth probe; see bandwidth.h."""
+    """Return the nanoseconds of each round of a bandwidth probe; see probes.h."""
     cdef hw_stream_t stream
-    cdef list kept = []
     cdef cnp.ndarray round_ns = np.zeros(rounds, np.int64)
     cdef int64_t *times = <int64_t *>cnp.PyArray_DATA(round_ns)
     cdef int status
     if not (0 <= kind < HW_N_STREAMS and 0 < parts <= items and sweeps > 0 and rounds > 0 and cpus.size):
         raise ValueError("stream: a number is out of range")
-    stream.cpu = <const int32_t *>_data(kept, "cpus", cpus, np.int32, (len(cpus),))
+    stream.cpu = <const int32_t *>_data("cpus", cpus, np.int32, (len(cpus),))
     stream.n_threads, stream.kind, stream.node = len(cpus), <hw_stream_kind_t>kind, node
     stream.n_items, stream.n_parts = items, parts
     stream.n_sweeps, stream.n_rounds = sweeps, rounds
@@ -246,7 +225,7 @@ def measure_stream(cpus, int kind, int node, int64_t items, int32_t parts, int32
 
 
 def measure_transfer(int kind, int32_t cpu, int32_t other, int64_t items, int64_t filler, int32_t rounds):
-    """Return the nanoseconds of each round of a transfer probe; see transfer.h."""
+    """Return the nanoseconds of each round of a transfer probe; see probes.h."""
     cdef cnp.ndarray round_ns = np.zeros(rounds, np.int64)
     cdef int64_t *times = <int64_t *>cnp.PyArray_DATA(round_ns)
     cdef int status
@@ -259,20 +238,19 @@ def measure_transfer(int kind, int32_t cpu, int32_t other, int64_t items, int64_
 
 
 def measure_chase(
-    cpus, int node, int64_t lines, int64_t warm, int64_t steps, int32_t rounds, int64_t evict, int64_t load_items
+    cpus, int node, int32_t lines, int64_t warm, int64_t steps, int32_t rounds, int64_t evict, int64_t load_items
 ):
-    """Return the nanoseconds of each round of a latency probe; see latency.h."""
+    """Return the nanoseconds of each round of a latency probe; see probes.h."""
     cdef hw_chase_t chase
-    cdef list kept = []
     cdef cnp.ndarray round_ns = np.zeros(rounds, np.int64)
     cdef int64_t *times = <int64_t *>cnp.PyArray_DATA(round_ns)
     cdef int status
     if not (lines > 0 and warm >= 0 and steps > 0 and rounds > 0 and evict >= 0 and load_items > 0 and cpus.size):
         raise ValueError("chase: a number is out of range")
-    chase.cpu = <const int32_t *>_data(kept, "cpus", cpus, np.int32, (len(cpus),))
+    chase.cpu = <const int32_t *>_data("cpus", cpus, np.int32, (len(cpus),))
     chase.n_threads, chase.node, chase.n_lines, chase.n_warm = len(cpus), node, lines, warm
     chase.n_steps, chase.n_rounds, chase.evict_bytes = steps, rounds, evict
-    chase.load_items, chase.seed = load_items, 1
+    chase.load_items = load_items
     with nogil:
         status = hw_chase_measure(&chase, times)
     _check(status)

@@ -1,9 +1,18 @@
-#include "bandwidth.h"
-
+/*
+ * Bandwidth of threads that each sweep arrays of their own, in caches or in memory.
+ *
+ * Bytes are counted as STREAM does: what the loop reads and what it writes, not the lines that a store loads before it
+ * overwrites them. The loops are plain C that the compiler vectorises, without the instructions that bypass caches, so they
+ * show what programs reach that are compiled as this library is. A round is a part of the arrays, the next round the next
+ * part: arrays larger than the caches then need no long rounds, in some of which other programs would take a core away.
+ *
+ * Invariant: every thread touches only its arrays; times are those from the first thread's begin to the last one's end.
+ */
 #include <stdlib.h>
 
 #include "clock.h"
 #include "memory.h"
+#include "probes.h"
 #include "team.h"
 
 typedef struct {
@@ -17,18 +26,6 @@ typedef struct {
     lane_t *lanes;
     int64_t *round_ns;
 } bench_t;
-
-int hw_stream_arrays(hw_stream_kind_t kind)
-{
-    switch (kind) {
-    case HW_STREAM_COPY:
-        return 2;
-    case HW_STREAM_TRIAD:
-        return 3;
-    default:
-        return 1;
-    }
-}
 
 static uint64_t read_all(const uint64_t *a, int64_t n)
 {
@@ -90,24 +87,17 @@ uint64_t hw_stream_sweep(hw_stream_kind_t kind, void *items, int64_t n, int64_t 
 
 size_t hw_stream_bytes(hw_stream_kind_t kind, int64_t n)
 {
-    return (size_t)hw_stream_arrays(kind) * (size_t)n * sizeof(uint64_t);
+    size_t arrays = kind == HW_STREAM_TRIAD ? 3 : kind == HW_STREAM_COPY ? 2 : 1;
+    return arrays * (size_t)n * sizeof(uint64_t);
 }
 
 int hw_stream_pages(hw_stream_kind_t kind, int64_t n, int node, void **pages)
 {
     size_t bytes = hw_stream_bytes(kind, n);
-    void *found = hw_pages_new(bytes);
-    *pages = NULL;
-    if (found == NULL)
-        return HW_ERR_MEMORY;
-    hw_pages_make_huge(found, bytes);
-    if (node != HW_NONE && hw_pages_bind(found, bytes, node, true) != 0) {
-        hw_pages_free(found, bytes);
-        return HW_ERR_NODE;
-    }
-    hw_pages_touch(found, bytes);
-    *pages = found;
-    return HW_OK;
+    int status = hw_pages_on(node, bytes, pages);
+    if (status == HW_OK)
+        hw_pages_touch(*pages, bytes);
+    return status;
 }
 
 /* From the first begin to the last end of a round. */

@@ -28,6 +28,8 @@ void hw_pages_touch(void *pages, size_t bytes)
 
 int hw_pin(int32_t cpu)
 {
+    if (cpu == HW_NONE)
+        return HW_OK;
     size_t bytes = CPU_ALLOC_SIZE((size_t)cpu + 1);
     cpu_set_t *set = CPU_ALLOC((size_t)cpu + 1);
     if (set == NULL)

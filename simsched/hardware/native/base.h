@@ -21,7 +21,7 @@ void hw_pages_free(void *pages, size_t bytes);
 /* Touches pages, so that they are at hand, near the caller, when they are needed. */
 void hw_pages_touch(void *pages, size_t bytes);
 
-/* Keeps the calling thread on one hardware thread. */
+/* Keeps the calling thread on one hardware thread; HW_NONE: it may go anywhere. */
 int hw_pin(int32_t cpu);
 
 /* Lets the sibling thread or the hypervisor have the core for a moment. */

@@ -22,7 +22,6 @@ int hw_events_open(hw_events_t *events)
         attributes.size = sizeof(attributes);
         attributes.type = PERF_TYPE_HARDWARE;
         attributes.config = codes[i];
-        attributes.disabled = 1;
         attributes.exclude_kernel = 1;
         attributes.exclude_hv = 1;
         events->file[i] = (int)syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
@@ -30,13 +29,6 @@ int hw_events_open(hw_events_t *events)
             error = errno;
     }
     return error;
-}
-
-void hw_events_start(hw_events_t *events)
-{
-    for (int i = 0; i < HW_N_EVENTS; i++)
-        if (events->file[i] >= 0)
-            ioctl(events->file[i], PERF_EVENT_IOC_ENABLE, 0);
 }
 
 void hw_events_finish(hw_events_t *events, int64_t *counts)

@@ -12,9 +12,8 @@ typedef struct {
     int file[HW_N_EVENTS];
 } hw_events_t;
 
-/* Opens the counters of the calling thread, not counting yet; returns the errno of the first that failed, or 0. */
+/* Begins to count for the calling thread; returns the errno of the first that failed, or 0. */
 int hw_events_open(hw_events_t *events);
-void hw_events_start(hw_events_t *events);
 
 /* Stops, reads and closes. */
 void hw_events_finish(hw_events_t *events, int64_t *counts);

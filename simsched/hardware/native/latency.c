@@ -1,8 +1,17 @@
-#include "latency.h"
-
-#include "bandwidth.h"
+/*
+ * Latency of loads that each wait for the one before, in caches or in memory, with other cores at rest or streaming.
+ *
+ * The loads follow pointers through the lines of a buffer in an order that no prefetcher guesses: one cycle through all
+ * lines, drawn at random (Sattolo's algorithm). A round goes on where the one before has stopped, so that in a buffer with
+ * more lines than steps are made no line comes twice; for memory, other pages are written before the first round, so many
+ * that they displace the lines from all caches.
+ *
+ * Invariant: from any line, as many steps as there are lines lead back to it and through all others.
+ */
 #include "clock.h"
 #include "memory.h"
+#include "probes.h"
+#include "random.h"
 #include "team.h"
 
 typedef struct {
@@ -12,21 +21,14 @@ typedef struct {
     _Alignas(HW_LINE) _Atomic bool is_over;
 } bench_t;
 
-/* A random number below n: splitmix64, and the high half of a product. */
-static int64_t draw(uint64_t *state, int64_t n)
+void hw_chase_link(hw_chase_line_t *lines, int32_t n)
 {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (int64_t)(((z >> 33) * (uint64_t)n) >> 31);
-}
-
-void hw_chase_link(hw_chase_line_t *lines, int64_t n, uint64_t seed)
-{
-    for (int64_t i = 0; i < n; i++)
+    hw_random_t random;
+    hw_random_init(&random, 1, 0);
+    for (int32_t i = 0; i < n; i++)
         lines[i].next = &lines[i];
-    for (int64_t i = n - 1; i > 0; i--) {
-        int64_t other = draw(&seed, i);
+    for (int32_t i = n - 1; i > 0; i--) {
+        int32_t other = hw_random_below(&random, i);
         hw_chase_line_t *next = lines[i].next;
         lines[i].next = lines[other].next;
         lines[other].next = next;
@@ -56,30 +58,23 @@ static void chase_rounds(bench_t *bench, hw_chase_line_t *lines)
 /* Writes pages of its own until whatever was cached is not any more; a new page is zeroed, which is a write too. */
 static int evict(int64_t bytes)
 {
-    void *pages = hw_pages_new((size_t)bytes);
-    if (pages == NULL)
-        return HW_ERR_MEMORY;
-    hw_pages_make_huge(pages, (size_t)bytes);
+    void *pages;
+    int status = hw_pages_on(HW_NONE, (size_t)bytes, &pages);
     int64_t n = bytes / (int64_t)sizeof(uint64_t);
-    if (n > 0)
+    if (status == HW_OK && n > 0)
         hw_stream_sweep(HW_STREAM_WRITE, pages, n, 0, n, 1);
     hw_pages_free(pages, (size_t)bytes);
-    return HW_OK;
+    return status;
 }
 
 static int chase_member(hw_team_t *team, bench_t *bench)
 {
     const hw_chase_t *chase = bench->chase;
     size_t bytes = (size_t)chase->n_lines * sizeof(hw_chase_line_t);
-    hw_chase_line_t *lines = hw_pages_new(bytes);
-    int status = lines == NULL ? HW_ERR_MEMORY : HW_OK;
+    void *lines;
+    int status = hw_pages_on(chase->node, bytes, &lines);
     if (status == HW_OK) {
-        hw_pages_make_huge(lines, bytes);
-        if (chase->node != HW_NONE && hw_pages_bind(lines, bytes, chase->node, true) != 0)
-            status = HW_ERR_NODE;
-    }
-    if (status == HW_OK) {
-        hw_chase_link(lines, chase->n_lines, chase->seed);
+        hw_chase_link(lines, chase->n_lines);
         status = evict(chase->evict_bytes);
     }
     status = hw_team_meet(team, status);

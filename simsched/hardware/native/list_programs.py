@@ -13,12 +13,6 @@ def program_names(path: Path) -> list[str]:
     return _DEFINED.findall(path.read_text(encoding="utf-8"))
 
 
-def program_files(folder: Path = FOLDER) -> dict[str, Path]:
-    """Return the C file of every program, by ascending names."""
-    files = {name: path for path in folder.glob("*.c") for name in program_names(path)}
-    return dict(sorted(files.items()))
-
-
 def table(names: list[str]) -> str:
     """Return the C file that lists the programs."""
     lines = ['#include "runtime.h"', ""]

@@ -8,11 +8,6 @@
 
 enum { BITS = 8 * sizeof(unsigned long) };
 
-size_t hw_page_bytes(void)
-{
-    return (size_t)sysconf(_SC_PAGESIZE);
-}
-
 int hw_pages_bind(void *pages, size_t bytes, int node, bool strictly)
 {
     unsigned long mask[HW_MAX_NODES / BITS] = {0};
@@ -24,9 +19,17 @@ int hw_pages_bind(void *pages, size_t bytes, int node, bool strictly)
     return status == 0 ? 0 : errno;
 }
 
-void hw_pages_make_huge(void *pages, size_t bytes)
+int hw_pages_on(int node, size_t bytes, void **pages)
 {
-    (void)madvise(pages, bytes, MADV_HUGEPAGE); /* where it fails, pages are small */
+    *pages = hw_pages_new(bytes);
+    if (*pages == NULL)
+        return HW_ERR_MEMORY;
+    (void)madvise(*pages, bytes, MADV_HUGEPAGE); /* where it fails, pages are small */
+    if (node == HW_NONE || hw_pages_bind(*pages, bytes, node, true) == 0)
+        return HW_OK;
+    hw_pages_free(*pages, bytes);
+    *pages = NULL;
+    return HW_ERR_NODE;
 }
 
 int hw_pages_locate(void *const *pages, size_t n, int *nodes)

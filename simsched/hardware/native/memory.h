@@ -8,16 +8,17 @@
 
 enum { HW_MAX_NODES = 1024 };
 
-size_t hw_page_bytes(void);
-
 /*
  * Puts the pages of a range, which begins and ends with a page, on a node, those not yet touched when they are. `strictly`:
  * nowhere else, even if the node is full. Returns 0 or an errno.
  */
 int hw_pages_bind(void *pages, size_t bytes, int node, bool strictly);
 
-/* Asks for huge pages, as NumPy does for large arrays; the system may have none. */
-void hw_pages_make_huge(void *pages, size_t bytes);
+/*
+ * New pages on a node, anywhere for HW_NONE; NULL and a status when there are none. Asks for huge ones, as NumPy does for
+ * large arrays; the system may have none.
+ */
+int hw_pages_on(int node, size_t bytes, void **pages);
 
 /* Writes the node of each of n pages: HW_NONE where it is not known, as for pages nobody has touched. Returns an errno. */
 int hw_pages_locate(void *const *pages, size_t n, int *nodes);

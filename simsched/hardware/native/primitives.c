@@ -1,13 +1,18 @@
-#include "primitives.h"
-
+/*
+ * What the steps of scheduling cost on this host, measured apart from any run.
+ *
+ * Two threads on two cores play owner and thief in turns. The thief meets deques that the owner has just written, as in a
+ * run in which both work, so that a probe includes fetching the lines from the other core.
+ */
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
-#include "barrier.h"
 #include "clock.h"
 #include "deque.h"
+#include "probes.h"
 #include "queue.h"
+#include "random.h"
+#include "team.h"
 
 enum { DEQUES = 256, RING = 16, QUEUE = 4096 };
 
@@ -19,17 +24,9 @@ typedef struct {
 typedef struct {
     lane_t *lanes;
     int32_t following[DEQUES]; /* one cycle through all deques, in an order that nothing can foresee */
-    hw_barrier_t barrier;
-    int32_t thief_cpu, n_rounds;
-    _Atomic int status;
-    double steal, probe;
+    int32_t n_rounds;
+    hw_primitives_t *result;
 } bench_t;
-
-static void meet(hw_barrier_t *barrier)
-{
-    if (hw_barrier_arrive(barrier))
-        hw_barrier_open(barrier);
-}
 
 /* Nanoseconds per item since `begin`, if that is less than `best`. */
 static double less(double best, int64_t begin, int items)
@@ -41,12 +38,12 @@ static double less(double best, int64_t begin, int items)
 /* Sattolo's algorithm: one cycle through all numbers. */
 static void make_cycle(int32_t following[DEQUES])
 {
-    uint32_t state = 1;
+    hw_random_t random;
+    hw_random_init(&random, 1, 0);
     for (int32_t i = 0; i < DEQUES; i++)
         following[i] = i;
     for (int32_t i = DEQUES - 1; i > 0; i--) {
-        state = state * 1664525u + 1013904223u; /* Numerical Recipes */
-        int32_t other = (int32_t)((state >> 8) % (uint32_t)i), kept = following[i];
+        int32_t other = hw_random_below(&random, i), kept = following[i];
         following[i] = following[other];
         following[other] = kept;
     }
@@ -75,43 +72,22 @@ static bool probe_all(lane_t *lanes)
 }
 
 /* Every round has two parts: one item in each deque; deques that have just been emptied. */
-static void *thief(void *argument)
+static int thief(hw_team_t *team, bench_t *bench)
 {
-    bench_t *bench = argument;
-    int status = hw_pin(bench->thief_cpu);
-    if (status != HW_OK)
-        atomic_store(&bench->status, status);
-    for (int32_t round = 0; round < bench->n_rounds; round++) {
-        meet(&bench->barrier);
+    int status = hw_team_meet(team, HW_OK);
+    for (int32_t round = 0; status == HW_OK && round < bench->n_rounds; round++) {
+        hw_team_meet(team, HW_OK);
         int64_t begin = hw_monotonic_ns();
         if (steal_all(bench->lanes) == DEQUES)
-            bench->steal = less(bench->steal, begin, DEQUES);
-        meet(&bench->barrier);
-        meet(&bench->barrier);
+            bench->result->steal = less(bench->result->steal, begin, DEQUES);
+        hw_team_meet(team, HW_OK);
+        hw_team_meet(team, HW_OK);
         begin = hw_monotonic_ns();
         if (probe_all(bench->lanes))
-            bench->probe = less(bench->probe, begin, DEQUES);
-        meet(&bench->barrier);
+            bench->result->probe = less(bench->result->probe, begin, DEQUES);
+        hw_team_meet(team, HW_OK);
     }
-    return NULL;
-}
-
-static void *owner(void *argument)
-{
-    bench_t *bench = argument;
-    for (int32_t round = 0; round < bench->n_rounds; round++) {
-        for (int i = 0; i < DEQUES; i++)
-            hw_deque_push(&bench->lanes[i].deque, bench->following[i]);
-        meet(&bench->barrier);
-        meet(&bench->barrier);
-        for (int i = 0; i < DEQUES; i++) {
-            hw_deque_push(&bench->lanes[i].deque, i);
-            hw_deque_take(&bench->lanes[i].deque);
-        }
-        meet(&bench->barrier);
-        meet(&bench->barrier);
-    }
-    return NULL;
+    return status;
 }
 
 /* What an owner does alone: pushes until the ring is full, then takes everything. */
@@ -157,38 +133,44 @@ static void measure_stamp(hw_primitives_t *result, int32_t n_rounds)
     }
 }
 
-typedef struct {
-    bench_t *bench;
-    hw_primitives_t *result;
-    int32_t cpu;
-} owner_t;
-
-/* The owner's thread: first alone, then with the thief. */
-static void *owner_main(void *argument)
+/* First alone, then with the thief. */
+static int owner(hw_team_t *team, bench_t *bench)
 {
-    owner_t *self = argument;
-    bench_t *bench = self->bench;
     const size_t bytes = QUEUE * sizeof(int32_t);
     void *ring = hw_pages_new(bytes);
-    lane_t lane;
-    int status = ring == NULL ? HW_ERR_MEMORY : hw_pin(self->cpu);
-    if (status == HW_OK) {
+    if (ring != NULL) {
+        lane_t lane;
         hw_deque_init(&lane.deque, ring, QUEUE);
-        measure_alone(&lane, self->result, bench->n_rounds);
-        measure_queue(ring, self->result, bench->n_rounds);
-        measure_stamp(self->result, bench->n_rounds);
+        measure_alone(&lane, bench->result, bench->n_rounds);
+        measure_queue(ring, bench->result, bench->n_rounds);
+        measure_stamp(bench->result, bench->n_rounds);
     }
     hw_pages_free(ring, bytes);
-    if (status != HW_OK)
-        atomic_store(&bench->status, status);
-    return owner(bench);
+    int status = hw_team_meet(team, ring == NULL ? HW_ERR_MEMORY : HW_OK);
+    for (int32_t round = 0; status == HW_OK && round < bench->n_rounds; round++) {
+        for (int i = 0; i < DEQUES; i++)
+            hw_deque_push(&bench->lanes[i].deque, bench->following[i]);
+        hw_team_meet(team, HW_OK);
+        hw_team_meet(team, HW_OK);
+        for (int i = 0; i < DEQUES; i++) {
+            hw_deque_push(&bench->lanes[i].deque, i);
+            hw_deque_take(&bench->lanes[i].deque);
+        }
+        hw_team_meet(team, HW_OK);
+        hw_team_meet(team, HW_OK);
+    }
+    return status;
+}
+
+static int member(hw_team_t *team, int32_t number, void *shared)
+{
+    return number == 0 ? owner(team, shared) : thief(team, shared);
 }
 
 int hw_primitives_measure(int32_t owner_cpu, int32_t thief_cpu, int32_t n_rounds, hw_primitives_t *result)
 {
-    bench_t bench = {.thief_cpu = thief_cpu, .n_rounds = n_rounds, .steal = INFINITY, .probe = INFINITY};
-    owner_t self = {&bench, result, owner_cpu};
-    pthread_t threads[2];
+    bench_t bench = {.n_rounds = n_rounds, .result = result};
+    const int32_t cpus[] = {owner_cpu, thief_cpu};
     *result = (hw_primitives_t){INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY, INFINITY};
     bench.lanes = aligned_alloc(HW_LINE, DEQUES * sizeof(lane_t));
     if (bench.lanes == NULL)
@@ -196,20 +178,7 @@ int hw_primitives_measure(int32_t owner_cpu, int32_t thief_cpu, int32_t n_rounds
     for (int i = 0; i < DEQUES; i++)
         hw_deque_init(&bench.lanes[i].deque, bench.lanes[i].ring, RING);
     make_cycle(bench.following);
-    hw_barrier_init(&bench.barrier, 2);
-    atomic_init(&bench.status, HW_OK);
-    int status = pthread_create(&threads[0], NULL, thief, &bench) == 0 ? HW_OK : HW_ERR_THREAD;
-    if (status == HW_OK) {
-        if (pthread_create(&threads[1], NULL, owner_main, &self) == 0) {
-            pthread_join(threads[1], NULL);
-        } else {
-            status = HW_ERR_THREAD;
-            owner(&bench); /* the thief waits for somebody */
-        }
-        pthread_join(threads[0], NULL);
-    }
-    result->steal = bench.steal;
-    result->probe = bench.probe;
+    int status = hw_team_run(cpus, 2, member, &bench);
     free(bench.lanes);
-    return status != HW_OK ? status : atomic_load(&bench.status);
+    return status;
 }

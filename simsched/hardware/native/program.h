@@ -21,7 +21,6 @@ typedef struct {
     const int64_t *args;     /* arguments of this task */
     int64_t iteration;       /* 0 in the initialisation, then 1, 2, ... */
     int32_t task;
-    int32_t worker;          /* 0 to the number of workers - 1: selects private scratch space */
 } hw_call_t;
 
 typedef void (*hw_function_t)(const hw_call_t *call);

@@ -8,10 +8,9 @@
 #define HW_QUEUE_H
 
 #include "base.h"
-#include "lock.h"
 
 typedef struct {
-    _Alignas(HW_LINE) hw_lock_t lock;
+    _Alignas(HW_LINE) _Atomic uint32_t is_locked;
     _Alignas(HW_LINE) _Atomic int64_t head;
     _Atomic int64_t tail;
     int32_t *ring;

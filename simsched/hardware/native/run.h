@@ -7,15 +7,13 @@
 #ifndef HW_RUN_H
 #define HW_RUN_H
 
-#include <pthread.h>
-
-#include "barrier.h"
 #include "clock.h"
 #include "deque.h"
 #include "events.h"
 #include "queue.h"
+#include "random.h"
 #include "runtime.h"
-#include "victims.h"
+#include "team.h"
 
 typedef struct {
     hw_deque_t deque;
@@ -27,11 +25,9 @@ typedef struct {
     int64_t idle_since, left_at;
     hw_records_t records;
     hw_random_t random;
-    hw_victims_t victims;
     hw_call_t call;
     hw_counters_t counters;
     hw_events_t events;
-    pthread_t thread;
 } hw_worker_t;
 
 struct hw_run {
@@ -44,7 +40,6 @@ struct hw_run {
     int64_t ring_size;
     hw_iteration_t *iterations;
     int32_t n_iterations; /* with the initialisation */
-    int32_t n_started;    /* threads */
 
     /* Of the present iteration; set at the barrier. */
     const hw_graph_t *graph;
@@ -52,17 +47,10 @@ struct hw_run {
     int32_t n_done;
     bool is_over;
 
-    hw_barrier_t barrier;
+    hw_team_t team;
     hw_queue_t queue;
     _Alignas(HW_LINE) _Atomic bool is_stopped; /* read before every task, written at most once */
-    _Atomic int status;
-    _Atomic int gate; /* whether the threads may begin */
-    _Alignas(HW_LINE) pthread_mutex_t exit_lock;
-    pthread_cond_t exit_condition;
-    int32_t n_exited;
 };
-
-enum { HW_GATE_CLOSED, HW_GATE_OPEN, HW_GATE_ABANDONED };
 
 /* Records an event if there is a trace. */
 static inline void hw_record(hw_worker_t *worker, int64_t ticks, uint32_t kind, int32_t task, int32_t argument)
@@ -86,7 +74,7 @@ int32_t hw_acquire(hw_worker_t *worker, int64_t *ticks);
 /* Goes on with a task acquired at the given time, and with what follows from it on this worker. */
 void hw_execute(hw_worker_t *worker, int32_t task, int64_t ticks);
 
-/* Body of a worker's thread; the argument is the hw_worker_t. */
-void *hw_worker_main(void *worker);
+/* What the worker of a number does; `shared` is the hw_run_t. */
+int hw_worker_main(hw_team_t *team, int32_t number, void *shared);
 
 #endif

@@ -25,16 +25,10 @@ static int new_worker(hw_run_t *run, int32_t number)
     worker->number = number;
     atomic_init(&worker->ended, 0);
     hw_random_init(&worker->random, problem->seed, (uint64_t)number);
-    worker->victims = (hw_victims_t){
-        .victim = problem->victim,
-        .ptr = problem->victim_ptr + problem->group_ptr[number],
-        .n_groups = problem->group_ptr[number + 1] - problem->group_ptr[number],
-    };
     worker->call = (hw_call_t){
         .arrays = problem->arrays,
         .params = problem->params,
         .constants = problem->constants,
-        .worker = number,
     };
     if (problem->pools == HW_DEQUES)
         hw_deque_init(&worker->deque, (_Atomic int32_t *)run->rings + number * run->ring_size, run->ring_size);
@@ -43,6 +37,19 @@ static int new_worker(hw_run_t *run, int32_t number)
         worker->records.capacity = problem->n_records;
     }
     return problem->n_records > 0 && worker->records.records == NULL ? HW_ERR_MEMORY : HW_OK;
+}
+
+static size_t tasks_bytes(const hw_graph_t *graph)
+{
+    return (size_t)graph->n_tasks * sizeof(hw_task_t);
+}
+
+static hw_task_t *new_tasks(const hw_graph_t *graph)
+{
+    hw_task_t *tasks = hw_pages_new(tasks_bytes(graph));
+    for (int32_t task = 0; tasks != NULL && task < graph->n_tasks; task++)
+        hw_task_reset(tasks, graph, task);
+    return tasks;
 }
 
 /* Allocates what hw_run_free() frees. */
@@ -56,12 +63,12 @@ static int fill(hw_run_t *run)
     run->rings_bytes = n_rings * (size_t)run->ring_size * sizeof(int32_t);
     run->rings = hw_pages_new(run->rings_bytes);
     run->iterations = calloc((size_t)run->n_iterations, sizeof(*run->iterations));
-    run->graph_tasks = hw_tasks_new(problem->graph);
+    run->graph_tasks = new_tasks(problem->graph);
     run->workers = aligned_alloc(HW_LINE, workers_bytes);
     if (run->workers != NULL)
         memset(run->workers, 0, workers_bytes);
     if (problem->init != NULL)
-        run->init_tasks = hw_tasks_new(problem->init);
+        run->init_tasks = new_tasks(problem->init);
     if (run->rings == NULL || run->iterations == NULL || run->graph_tasks == NULL || run->workers == NULL ||
         (problem->init != NULL && run->init_tasks == NULL))
         return HW_ERR_MEMORY;
@@ -73,7 +80,7 @@ static int fill(hw_run_t *run)
     return HW_OK;
 }
 
-int hw_run_new(hw_run_t **result, const hw_problem_t *problem)
+int hw_run_start(hw_run_t **result, const hw_problem_t *problem)
 {
     hw_run_t *run = aligned_alloc(HW_LINE, sizeof(*run));
     *result = NULL;
@@ -82,18 +89,11 @@ int hw_run_new(hw_run_t **result, const hw_problem_t *problem)
     memset(run, 0, sizeof(*run));
     run->problem = *problem;
     hw_clock_init(&run->clock);
-    hw_barrier_init(&run->barrier, problem->n_workers);
     atomic_init(&run->is_stopped, false);
-    atomic_init(&run->status, HW_OK);
-    atomic_init(&run->gate, HW_GATE_CLOSED);
     int status = fill(run);
     hw_queue_init(&run->queue, run->rings, run->ring_size);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&run->exit_condition, &attributes);
-    pthread_condattr_destroy(&attributes);
-    pthread_mutex_init(&run->exit_lock, NULL);
+    if (status == HW_OK)
+        status = hw_team_start(&run->team, problem->cpu, problem->n_workers, hw_worker_main, run);
     if (status == HW_OK)
         *result = run;
     else
@@ -101,68 +101,30 @@ int hw_run_new(hw_run_t **result, const hw_problem_t *problem)
     return status;
 }
 
-int hw_run_start(hw_run_t *run)
-{
-    for (; run->n_started < run->problem.n_workers; run->n_started++) {
-        hw_worker_t *worker = &run->workers[run->n_started];
-        if (pthread_create(&worker->thread, NULL, hw_worker_main, worker) != 0) {
-            atomic_store_explicit(&run->gate, HW_GATE_ABANDONED, memory_order_release);
-            return HW_ERR_THREAD;
-        }
-    }
-    atomic_store_explicit(&run->gate, HW_GATE_OPEN, memory_order_release);
-    return HW_OK;
-}
-
 bool hw_run_wait(hw_run_t *run, int milliseconds)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)milliseconds % 1000 * 1000000;
-    until.tv_sec += milliseconds / 1000 + until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    pthread_mutex_lock(&run->exit_lock);
-    int status = 0;
-    while (run->n_exited < run->n_started && status == 0)
-        status = pthread_cond_timedwait(&run->exit_condition, &run->exit_lock, &until);
-    bool all = run->n_exited == run->n_started;
-    pthread_mutex_unlock(&run->exit_lock);
-    return all;
-}
-
-void hw_run_stop(hw_run_t *run)
-{
-    atomic_store(&run->is_stopped, true);
+    return hw_team_wait(&run->team, milliseconds);
 }
 
 void hw_run_free(hw_run_t *run)
 {
-    if (run == NULL)
-        return;
-    hw_run_stop(run);
-    for (int32_t w = 0; w < run->n_started; w++)
-        pthread_join(run->workers[w].thread, NULL);
+    atomic_store(&run->is_stopped, true);
+    hw_team_join(&run->team);
     for (int32_t w = 0; run->workers != NULL && w < run->problem.n_workers; w++)
         hw_pages_free(run->workers[w].records.records, (size_t)run->problem.n_records * sizeof(hw_record_t));
-    hw_tasks_free(run->graph_tasks, run->problem.graph);
+    hw_pages_free(run->graph_tasks, tasks_bytes(run->problem.graph));
     if (run->problem.init != NULL)
-        hw_tasks_free(run->init_tasks, run->problem.init);
+        hw_pages_free(run->init_tasks, tasks_bytes(run->problem.init));
     hw_pages_free(run->rings, run->rings_bytes);
-    pthread_cond_destroy(&run->exit_condition);
-    pthread_mutex_destroy(&run->exit_lock);
     free(run->iterations);
     free(run->workers);
     free(run);
 }
 
-int hw_run_status(const hw_run_t *run)
-{
-    return atomic_load(&run->status);
-}
-
 hw_result_t hw_run_result(const hw_run_t *run)
 {
     return (hw_result_t){
+        .status = atomic_load(&run->team.status),
         .n_done = run->n_done,
         .is_tsc = run->clock.is_tsc,
         .ps_per_tick = hw_clock_ps_per_tick(&run->clock),

@@ -3,11 +3,10 @@
  *
  * The caller fills a hw_problem_t, whose arrays stay its own and unchanged until hw_run_free(), then
  *
- *     hw_run_new()    allocates everything,
- *     hw_run_start()  starts the workers, which begin at once,
- *     hw_run_wait()   waits for their end for some time, so that the caller can look after other things,
- *     hw_run_stop()   asks the workers to leave after the task they are in, and
- *     hw_run_free()   stops, waits and frees; everything that hw_run_result() and others returned is then gone.
+ *     hw_run_start()  allocates everything and starts the workers, which begin at once,
+ *     hw_run_wait()   waits for their end for some time, so that the caller can look after other things, and
+ *     hw_run_free()   asks those that are left to leave after the task they are in, waits and frees; everything that
+ *                     hw_run_result() and others returned is then gone.
  *
  * One thread calls these functions for one run. Different runs know nothing of each other. The meaning of a graph is that of
  * docs/semantics.md, rules L; arrival times and the cost of creation are not imitated.
@@ -35,10 +34,7 @@ typedef struct {
     int32_t n_iterations;
 
     int32_t n_workers;
-    const int32_t *cpu;        /* of each worker; HW_NONE: not pinned */
-    const int32_t *group_ptr;  /* groups of victims of worker w: group_ptr[w] to group_ptr[w + 1] - 1 */
-    const int32_t *victim_ptr; /* of each group, one more at the end; absolute places in `victim` */
-    const int32_t *victim;
+    const int32_t *cpu; /* of each worker; HW_NONE: not pinned */
     int order, pools, own_take;
     uint64_t seed;
     int64_t n_records;  /* room for records per worker; 0: no trace */
@@ -58,6 +54,7 @@ typedef struct {
 } hw_counters_t;
 
 typedef struct {
+    int status;     /* HW_OK or why the workers did not begin */
     int32_t n_done; /* iterations that have ended, the initialisation included */
     bool is_tsc;
     double ps_per_tick;
@@ -70,16 +67,13 @@ typedef struct hw_run hw_run_t;
 extern const hw_program_t *const hw_programs[];
 extern const int32_t hw_n_programs;
 
-int hw_run_new(hw_run_t **run, const hw_problem_t *problem);
-int hw_run_start(hw_run_t *run);
+int hw_run_start(hw_run_t **run, const hw_problem_t *problem);
 
 /* Returns whether all workers have ended. */
 bool hw_run_wait(hw_run_t *run, int milliseconds);
-void hw_run_stop(hw_run_t *run);
 void hw_run_free(hw_run_t *run);
 
-/* The following are for runs whose workers have ended. Status: HW_OK or why the workers did not begin. */
-int hw_run_status(const hw_run_t *run);
+/* The following are for runs whose workers have ended. */
 hw_result_t hw_run_result(const hw_run_t *run);
 const hw_counters_t *hw_run_counters(const hw_run_t *run, int32_t worker);
 const hw_records_t *hw_run_records(const hw_run_t *run, int32_t worker);

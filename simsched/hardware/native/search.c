@@ -24,15 +24,16 @@ static int32_t take_own(hw_worker_t *worker)
     return task;
 }
 
-/* Searches the victims once; *victim is whose deque the task was in. */
+/*
+ * Probes as many times as there are others, a random one each time (R. D. Blumofe, C. E. Leiserson, J. ACM 46(5), 1999);
+ * *victim is whose deque the task was in.
+ */
 static int32_t steal(hw_worker_t *worker, int32_t *victim)
 {
-    hw_search_t search;
-    hw_search_begin(&search);
-    for (;;) {
-        *victim = hw_search_next(&search, &worker->victims, &worker->random);
-        if (*victim == HW_NONE)
-            return HW_NONE;
+    int32_t n_others = worker->run->problem.n_workers - 1;
+    for (int32_t probe = 0; probe < n_others; probe++) {
+        int32_t drawn = hw_random_below(&worker->random, n_others);
+        *victim = drawn + (drawn >= worker->number);
         int32_t task = hw_deque_steal(&worker->run->workers[*victim].deque);
         if (task >= 0) {
             worker->counters.steals++;
@@ -43,6 +44,7 @@ static int32_t steal(hw_worker_t *worker, int32_t *victim)
         else
             worker->counters.empty_probes++;
     }
+    return HW_NONE;
 }
 
 int32_t hw_acquire(hw_worker_t *worker, int64_t *ticks)

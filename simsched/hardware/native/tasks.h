@@ -34,10 +34,6 @@ typedef struct {
     int32_t next_child;
 } hw_task_t;
 
-/* Returns the state of all tasks, in pages that the caller gives back with hw_tasks_free(). */
-hw_task_t *hw_tasks_new(const hw_graph_t *graph);
-void hw_tasks_free(hw_task_t *tasks, const hw_graph_t *graph);
-
 static inline int32_t hw_n_children(const hw_graph_t *graph, int32_t task)
 {
     return (int32_t)(graph->child_ptr[task + 1] - graph->child_ptr[task]);

@@ -1,7 +1,16 @@
-#include "transfer.h"
-
+/*
+ * What a core pays for data that another core has in its cache, too.
+ *
+ * Two threads read a filler each, update an array each in place and then do, in turn, what the kind says; the last step
+ * is timed. All lines of the arrays are in the caches of the two, as far as these are large enough, and what comes has to
+ * displace a filler as large as the cache, as it has to displace other data in a program. Both threads do the same at a
+ * time, so that as much is fetched from a core as by it.
+ *
+ * Invariant: an array is written by one thread at a time, and only while the other one does not touch it.
+ */
 #include "clock.h"
 #include "memory.h"
+#include "probes.h"
 #include "team.h"
 
 typedef struct {

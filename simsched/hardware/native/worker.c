@@ -7,34 +7,10 @@
  */
 #include "run.h"
 
-static void fail(hw_run_t *run, int status)
-{
-    int ok = HW_OK;
-    atomic_compare_exchange_strong(&run->status, &ok, status); /* the first one counts */
-    atomic_store(&run->is_stopped, true);
-}
-
 static bool is_stopped(const hw_run_t *run)
 {
     /* Relaxed: it only has to be noticed some time. */
     return atomic_load_explicit(&run->is_stopped, memory_order_relaxed);
-}
-
-/* Takes the core and the pages near it. */
-static void settle(hw_worker_t *worker)
-{
-    hw_run_t *run = worker->run;
-    const hw_problem_t *problem = &run->problem;
-    int32_t cpu = problem->cpu[worker->number];
-    if (cpu != HW_NONE) {
-        int status = hw_pin(cpu);
-        if (status != HW_OK)
-            fail(run, status);
-    }
-    hw_pages_touch(worker->records.records, (size_t)problem->n_expected * sizeof(hw_record_t));
-    worker->counters.events_error = hw_events_open(&worker->events);
-    worker->is_idle = true;
-    worker->idle_since = hw_ticks(&run->clock);
 }
 
 /* Ends the iteration before and sets up the next one; executed by one worker while all others wait. */
@@ -62,9 +38,9 @@ static void set_up(hw_run_t *run)
 static bool begin_iteration(hw_worker_t *worker)
 {
     hw_run_t *run = worker->run;
-    if (hw_barrier_arrive(&run->barrier)) {
+    if (hw_barrier_arrive(&run->team.barrier)) {
         set_up(run);
-        hw_barrier_open(&run->barrier);
+        hw_barrier_open(&run->team.barrier);
     }
     if (run->is_over)
         return false;
@@ -73,9 +49,9 @@ static bool begin_iteration(hw_worker_t *worker)
             hw_deque_push(&worker->deque, run->graph->roots[i]);
     atomic_store_explicit(&worker->ended, 0, memory_order_relaxed); /* published by the barrier */
     worker->call.iteration = run->n_done + (run->problem.init == NULL);
-    if (hw_barrier_arrive(&run->barrier)) {
+    if (hw_barrier_arrive(&run->team.barrier)) {
         run->iterations[run->n_done].begin_ticks = hw_ticks(&run->clock);
-        hw_barrier_open(&run->barrier);
+        hw_barrier_open(&run->team.barrier);
     }
     hw_record(worker, run->iterations[run->n_done].begin_ticks, HW_ITERATION, run->n_done, 0);
     return true;
@@ -88,6 +64,16 @@ static bool has_ended(const hw_run_t *run)
     for (int32_t w = 0; w < run->problem.n_workers; w++)
         sum += atomic_load_explicit(&run->workers[w].ended, memory_order_relaxed);
     return sum == run->graph->n_tasks;
+}
+
+/* Notes that the worker has nothing to do, unless it had nothing before. */
+static void park(hw_worker_t *worker, int64_t ticks)
+{
+    if (worker->is_idle)
+        return;
+    worker->is_idle = true;
+    worker->idle_since = ticks;
+    hw_record(worker, ticks, HW_PARK, HW_NONE, 0);
 }
 
 static void run_iteration(hw_worker_t *worker)
@@ -104,43 +90,28 @@ static void run_iteration(hw_worker_t *worker)
         }
         if (has_ended(run))
             break;
-        if (!worker->is_idle) {
-            worker->is_idle = true;
-            worker->idle_since = hw_ticks(&run->clock);
-            hw_record(worker, worker->idle_since, HW_PARK, HW_NONE, 0);
-        }
+        park(worker, hw_ticks(&run->clock));
         hw_back_off(round++);
     }
     worker->left_at = hw_ticks(&run->clock);
-    if (!worker->is_idle) {
-        worker->is_idle = true;
-        worker->idle_since = worker->left_at;
-        hw_record(worker, worker->left_at, HW_PARK, HW_NONE, 0);
-    }
+    park(worker, worker->left_at);
 }
 
-void *hw_worker_main(void *argument)
+int hw_worker_main(hw_team_t *team, int32_t number, void *shared)
 {
-    hw_worker_t *worker = argument;
-    hw_run_t *run = worker->run;
-    int gate;
-    /* Acquire: all workers are there when the gate opens. */
-    for (uint32_t round = 0; (gate = atomic_load_explicit(&run->gate, memory_order_acquire)) == HW_GATE_CLOSED; round++)
-        hw_back_off(round);
-    if (gate == HW_GATE_OPEN) {
-        settle(worker);
-        hw_events_start(&worker->events);
-        int64_t present_since = hw_monotonic_ns(), cpu_since = hw_thread_cpu_ns();
-        while (begin_iteration(worker))
-            run_iteration(worker);
-        worker->counters.cpu_ns = hw_thread_cpu_ns() - cpu_since;
-        worker->counters.present_ns = hw_monotonic_ns() - present_since;
-        hw_events_finish(&worker->events, worker->counters.events);
-        worker->counters.idle_ticks += worker->left_at > 0 ? worker->left_at - worker->idle_since : 0;
-    }
-    pthread_mutex_lock(&run->exit_lock);
-    run->n_exited++;
-    pthread_cond_signal(&run->exit_condition);
-    pthread_mutex_unlock(&run->exit_lock);
-    return NULL;
+    hw_run_t *run = shared;
+    hw_worker_t *worker = &run->workers[number];
+    (void)team;
+    hw_pages_touch(worker->records.records, (size_t)run->problem.n_expected * sizeof(hw_record_t));
+    worker->is_idle = true;
+    worker->idle_since = hw_ticks(&run->clock);
+    worker->counters.events_error = hw_events_open(&worker->events);
+    int64_t present_since = hw_monotonic_ns(), cpu_since = hw_thread_cpu_ns();
+    while (begin_iteration(worker))
+        run_iteration(worker);
+    worker->counters.cpu_ns = hw_thread_cpu_ns() - cpu_since;
+    worker->counters.present_ns = hw_monotonic_ns() - present_since;
+    hw_events_finish(&worker->events, worker->counters.events);
+    worker->counters.idle_ticks += worker->left_at > 0 ? worker->left_at - worker->idle_since : 0;
+    return HW_OK;
 }

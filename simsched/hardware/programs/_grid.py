@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from simsched.hardware.programs._common import DOUBLE_BYTES, with_classes
-from simsched.hardware.programs._counted import refusal
-from simsched.workload.graph import Int64Array, Workload
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.hardware.program import Program
+from simsched.hardware.programs._common import DOUBLE_BYTES, refusal, with_classes
+from simsched.workload.graph import Workload
 from simsched.workload.row_sweep import RowSweep
 from simsched.workload.spawn_tree import (
     SpawnTree,
@@ -60,6 +63,17 @@ def sweep_graphs(
     )
 
 
-def rows_of(tree: SpawnTree) -> Int64Array:
-    """Return the arguments of the tasks: their first row and the one after their last."""
-    return np.stack((tree.first, tree.last), axis=1)
+def row_program(
+    workload: Workload, tree: SpawnTree, field: NDArray[np.float64], **given: Any
+) -> Program:
+    """Return the program, whose arguments are a task's first row and the one after its last."""
+    rows = np.stack((tree.first, tree.last), axis=1)
+    return Program(
+        name=workload.name,
+        workload=workload,
+        args=rows,
+        init_args=rows,
+        arrays=(field,),
+        blocks=(len(tree.leaves),),
+        **given,
+    )

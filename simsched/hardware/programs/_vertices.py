@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program
-from simsched.hardware.programs._counted import AccessList, ProgramData, refusal, untouched
+from simsched.hardware.programs._common import AccessList, ProgramData, refusal, untouched
 from simsched.workload.builder import Accesses, build_graph, merge_accesses
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload

@@ -8,8 +8,13 @@ import numpy as np
 from scipy.linalg import cholesky as factorise
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import DOUBLE_BYTES, Seed, checked, with_classes
-from simsched.hardware.programs._counted import hashed_units, largest_error, untouched
+from simsched.hardware.programs._common import (
+    Seed,
+    hashed_units,
+    largest_error,
+    untouched,
+    with_classes,
+)
 from simsched.workload import make_workload
 from simsched.workload.generators.cholesky import CLASSES as TILE_CLASSES
 from simsched.workload.generators.cholesky import enumerate_tasks
@@ -20,8 +25,7 @@ CLASSES = (*TILE_CLASSES, "initialise")
 TOLERANCE = 1e-12  # of the largest element, about sqrt(n); a missing update changes 1e-7 of it
 
 
-@program("cholesky", small={"tiles": 4, "tile_size": 13})
-@checked
+@program(small={"tiles": 4, "tile_size": 13})
 def cholesky(
     *,
     tiles: Annotated[int, Bounds(1, 1000)] = 24,
@@ -73,8 +77,7 @@ def cholesky(
         args=np.stack((tasks.step, tasks.row, tasks.column), axis=1),
         init_args=np.stack((np.zeros_like(row), row, column), axis=1),
         arrays=(lower,),
-        block_array=np.zeros(len(row), dtype=np.int32),
-        block_offset_bytes=np.arange(len(row), dtype=np.int64) * (tile_size**2 * DOUBLE_BYTES),
+        blocks=(len(row),),
         check=check,
         params=(tiles, tile_size, seed),
     )

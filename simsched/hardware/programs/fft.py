@@ -38,16 +38,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import Seed, checked
-from simsched.hardware.programs._counted import (
+from simsched.hardware.programs._common import (
     AccessList,
     ProgramData,
+    Seed,
     hashed_units,
     largest_error,
     refusal,
     untouched,
 )
-from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.builder import adjacency
 from simsched.workload.graph import Int64Array, TaskGraph, Workload
 from simsched.workload.registry import Bounds
 
@@ -57,8 +57,7 @@ POINT_BYTES = 16
 TOLERANCE = 1e-13  # of the largest result, for each of log2(n) steps
 
 
-@program("fft", small={"points": 2048, "block_points": 128, "iterations": 2})
-@checked
+@program(small={"points": 2048, "block_points": 128, "iterations": 2})
 def fft(
     *,
     points: Annotated[int, Bounds(2, 2**30)] = 2**20,
@@ -86,19 +85,11 @@ def fft(
     data = ProgramData(n_blocks, len(tasks.low))
     found_points, given = untouched(points, np.complex128), _roots(points)
     ends = POINT_BYTES * block_points * np.arange(1, n_blocks + 1, dtype=np.int64)
-    blocks = _Blocks(
-        *(
-            data.add(array, ends)
-            for array in (
-                untouched(points, np.complex128),
-                found_points,
-                given,
-                untouched(points, np.complex128),
-            )
-        )
-    )
-    graph = _graph(tasks, block_points, data.block_bytes, blocks)
-    init = _init(n_blocks, block_points, data.block_bytes, blocks)
+    signal, roots = (untouched(points, np.complex128) for _ in range(2))
+    arrays = (signal, found_points, given, roots)
+    blocks = _Blocks(*(data.add(array, ends) for array in arrays))
+    graph = _graph(tasks, block_points, data, blocks)
+    init = _init(n_blocks, block_points, data, blocks)
 
     def result_error() -> float:
         signal = hashed_units(seed, 2 * points).view(np.complex128) - (0.5 + 0.5j)
@@ -123,8 +114,7 @@ def fft(
 def _check_power(parameter: str, found: int, low: int, high: int) -> None:
     """Refuse what is not a power of two or out of bounds."""
     if found & (found - 1) or not low <= found <= high:
-        accepted = f"a power of two, {low} to {high}"
-        raise refusal("fft", parameter, found, accepted)
+        raise refusal("fft", parameter, found, f"a power of two, {low} to {high}")
 
 
 @dataclass(frozen=True)
@@ -155,40 +145,24 @@ class _Tasks:
 def _enumerate(n_blocks: int) -> _Tasks:
     """Return the tasks of all steps."""
     every = np.arange(n_blocks, dtype=np.int64)
-    lows, distances, roots, sources, targets = [], [], [], [], []
     writer = np.full(n_blocks, -1, dtype=np.int64)
-    begin, distance = 0, n_blocks // 2
-    while distance:
+    tasks, edges = [], []
+    begin = 0
+    for distance in (n_blocks >> step for step in range(1, n_blocks.bit_length() + 1)):
         low = every[every & distance == 0]
-        number = begin + np.arange(len(low), dtype=np.int64)
-        for block in (low, low + distance):
-            sources.append(writer[block])
-            targets.append(number)
-        writer[low], writer[low + distance] = number, number
-        lows.append(low)
-        distances.append(np.full(len(low), distance))
-        roots.append(distance + low % distance)
-        begin, distance = begin + len(low), distance // 2
-    lows.append(every)
-    distances.append(np.zeros(n_blocks, dtype=np.int64))
-    roots.append(np.zeros(n_blocks, dtype=np.int64))
-    sources.append(writer)
-    targets.append(begin + every)
-    source, target = np.concatenate(sources), np.concatenate(targets)
-    first = np.zeros(begin + n_blocks, dtype=np.int64)
-    first[target[source < 0]] = 1
-    exists = source >= 0
-    return _Tasks(
-        np.concatenate(lows),
-        np.concatenate(distances),
-        np.concatenate(roots),
-        first,
-        source[exists],
-        target[exists],
-    )
+        touched = np.concatenate((low, low + distance)) if distance else low
+        number = np.resize(begin + np.arange(len(low), dtype=np.int64), len(touched))
+        edges.append((writer[touched], number))
+        writer[touched] = number
+        root = distance + low % max(distance, 1)
+        tasks.append((low, np.full_like(low, distance), root, np.full_like(low, begin == 0)))
+        begin += len(low)
+    source, target = (np.concatenate(part) for part in zip(*edges, strict=True))
+    lows, distances, roots, firsts = (np.concatenate(part) for part in zip(*tasks, strict=True))
+    return _Tasks(lows, distances, roots, firsts, source[source >= 0], target[source >= 0])
 
 
-def _graph(tasks: _Tasks, block_points: int, bytes_of: Int64Array, blocks: _Blocks) -> TaskGraph:
+def _graph(tasks: _Tasks, block_points: int, data: ProgramData, blocks: _Blocks) -> TaskGraph:
     n_tasks = len(tasks.low)
     every = np.arange(n_tasks, dtype=np.int64)
     pairs = np.flatnonzero(tasks.distance)
@@ -201,29 +175,27 @@ def _graph(tasks: _Tasks, block_points: int, bytes_of: Int64Array, blocks: _Bloc
     accessed.add(every, blocks.roots[tasks.root], read=size)
     last_ops = block_points / 2 * np.log2(block_points)
     is_pair = tasks.distance > 0
-    return build_graph(
+    return data.graph(
         np.where(is_pair, float(block_points), last_ops),
+        accessed,
         task_class=np.where(is_pair, _COMBINE, _TRANSFORM),
         class_names=CLASSES,
         successors=adjacency(tasks.source, tasks.target, n_tasks),
-        accessed=accessed.grouped(n_tasks),
-        block_bytes=bytes_of,
     )
 
 
-def _init(n_blocks: int, block_points: int, bytes_of: Int64Array, blocks: _Blocks) -> TaskGraph:
+def _init(n_blocks: int, block_points: int, data: ProgramData, blocks: _Blocks) -> TaskGraph:
     every = np.arange(n_blocks, dtype=np.int64)
     size = POINT_BYTES * block_points
     accessed = AccessList()
     accessed.add(every, blocks.given, read=size)
     for own in (blocks.signal, blocks.work, blocks.roots):
         accessed.add(every, own, written=size)
-    return build_graph(
+    return data.graph(
         np.full(n_blocks, 3.0 * block_points),
+        accessed,
         task_class=np.full(n_blocks, _INITIALISE),
         class_names=CLASSES,
-        accessed=accessed.grouped(n_blocks),
-        block_bytes=bytes_of,
     )
 
 

@@ -17,13 +17,21 @@ With n x n elements, steps of b pivot rows and W = ceil(n / b) steps:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import DOUBLE_BYTES, Seed, checked, with_classes
-from simsched.hardware.programs._counted import hashed_units, largest_error, untouched
+from simsched.hardware.programs._common import (
+    DOUBLE_BYTES,
+    Seed,
+    hashed_units,
+    largest_error,
+    untouched,
+    with_classes,
+)
 from simsched.workload.builder import (
     Accesses,
     accesses,
@@ -41,8 +49,7 @@ _DIVIDE, _PIVOT, _ELIMINATE, _ = range(4)
 TOLERANCE = 1e-11  # of n, the largest element; a row that is left out differs by 1e-4 or more
 
 
-@program("ge", small={"size": 75, "pivot_rows": 8, "leaf_rows": 9})
-@checked
+@program(small={"size": 75, "pivot_rows": 8, "leaf_rows": 9})
 def ge(
     *,
     size: Annotated[int, Bounds(1, 50_000)] = 2048,
@@ -72,13 +79,11 @@ def ge(
     References
     ----------
     Golub and Van Loan, *Matrix Computations*, 4th edition 2013, section 3.2. The program ``GE`` of
-    Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, which
-    divides by rows and does not say more.
+    Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017.
     """
     stride = _padded(size)
     matrix = untouched((size, stride), np.float64)
     bounds = np.minimum(np.arange(-(-size // pivot_rows) + 1) * pivot_rows, size)
-    n_blocks = len(bounds) - 1
     tasks = _enumerate(bounds, leaf_rows)
     blocks = np.diff(bounds) * (stride * DOUBLE_BYTES)
     init = first_touch_loop(blocks, (np.diff(bounds) * stride).astype(np.float64))
@@ -97,8 +102,7 @@ def ge(
         args=np.stack((bounds[tasks.step], tasks.first, tasks.last), axis=1),
         init_args=np.stack((bounds[:-1], bounds[:-1], bounds[1:]), axis=1),
         arrays=(matrix,),
-        block_array=np.zeros(n_blocks, dtype=np.int32),
-        block_offset_bytes=bounds[:-1] * (stride * DOUBLE_BYTES),
+        blocks=(len(blocks),),
         check=check,
         params=(size, stride, pivot_rows, seed),
     )
@@ -117,28 +121,24 @@ class _Tasks:
 
 def _enumerate(bounds: Int64Array, leaf_rows: int) -> _Tasks:
     """Return the tasks of all steps; the parent of a step's pivot is -1."""
-    size, n_steps = int(bounds[-1]), len(bounds) - 1
-    kinds, firsts, lasts, parents = [], [], [], []
+    size = int(bounds[-1])
     counts: list[int] = []
-    for step in range(n_steps):
-        begin, pivot = int(bounds[step + 1]), sum(counts)
-        kinds.append(np.array([_PIVOT]))
-        firsts.append(bounds[step : step + 1])
-        lasts.append(bounds[step + 1 : step + 2])
-        parents.append(np.array([-1]))
+    parts: list[tuple[ArrayLike, ...]] = []
+    for first, begin in pairwise(bounds.tolist()):
+        pivot = sum(counts)
+        parts.append(([_PIVOT], [first], [begin], [-1]))
+        counts.append(1)
         if begin < size:
             tree = divide_in_halves.grow(size - begin, leaf_rows + 1)
             above = np.repeat(np.arange(tree.n_tasks), np.diff(tree.children.ptr))
-            own = np.full(tree.n_tasks, pivot)
-            own[tree.children.target] = pivot + 1 + above
-            kinds.append(np.where(tree.is_leaf, _ELIMINATE, _DIVIDE))
-            firsts.append(begin + tree.first)
-            lasts.append(begin + tree.last)
-            parents.append(own)
-        counts.append(1 + (tree.n_tasks if begin < size else 0))
-    first, last, parent = (np.concatenate(part) for part in (firsts, lasts, parents))
-    kind = np.concatenate(kinds).astype(np.int32)
-    return _Tasks(kind, np.repeat(np.arange(n_steps), counts), first, last, parent)
+            parent = np.full(tree.n_tasks, pivot)
+            parent[tree.children.target] = pivot + 1 + above
+            kind = np.where(tree.is_leaf, _ELIMINATE, _DIVIDE)
+            parts.append((kind, begin + tree.first, begin + tree.last, parent))
+            counts[-1] += tree.n_tasks
+    kinds, firsts, lasts, parents = (np.concatenate(part) for part in zip(*parts, strict=True))
+    step = np.repeat(np.arange(len(counts)), counts)
+    return _Tasks(kinds.astype(np.int32), step, firsts, lasts, parents)
 
 
 def _graph(tasks: _Tasks, bounds: Int64Array, blocks: Int64Array) -> TaskGraph:

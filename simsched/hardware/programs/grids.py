@@ -18,9 +18,8 @@ import operator
 import numpy as np
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import DOUBLE_BYTES, Seed, checked
-from simsched.hardware.programs._counted import hashed_units, largest_error, untouched
-from simsched.hardware.programs._grid import TOLERANCE, row_tree, rows_of, sweep_graphs
+from simsched.hardware.programs._common import Seed, hashed_units, largest_error, untouched
+from simsched.hardware.programs._grid import TOLERANCE, row_program, row_tree, sweep_graphs
 from simsched.workload.graph import FloatArray
 from simsched.workload.registry import Count
 from simsched.workload.stencils import STENCILS, MeasuredStencil
@@ -66,16 +65,12 @@ def grid(
         expected = _swept(shape, iterations, stencil, seed)
         return max(largest_error(field[:, copy], expected[copy], TOLERANCE) for copy in (0, 1))
 
-    return Program(
-        name=name,
-        workload=sweep_graphs(
+    return row_program(
+        sweep_graphs(
             name, tree, row_elements, stencil.radius, iterations, in_place=stencil.is_wave
         ),
-        args=rows_of(tree),
-        init_args=rows_of(tree),
-        arrays=(field,),
-        block_array=np.zeros(len(tree.leaves), dtype=np.int32),
-        block_offset_bytes=tree.bounds[:-1] * (2 * row_elements * DOUBLE_BYTES),
+        tree,
+        field,
         check=check,
         params=(rows, lines, columns, seed),
         constants=(RISE, *(weight for weight, _ in stencil.terms)),
@@ -83,8 +78,8 @@ def grid(
 
 
 for _stencil in (row.measured for row in STENCILS if row.measured):
-    globals()[_stencil.name] = program(_stencil.name, small=_stencil.small)(
-        checked(_stencil.of(grid, _stencil, module=__name__))
+    globals()[_stencil.name] = program(small=_stencil.small)(
+        _stencil.of(grid, _stencil, module=__name__)
     )
 
 

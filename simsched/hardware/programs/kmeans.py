@@ -30,18 +30,19 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.cluster.vq import vq
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import Seed, checked
-from simsched.hardware.programs._counted import (
+from simsched.hardware.programs._common import (
     AccessList,
     ProgramData,
+    Seed,
     hashed_units,
     largest_error,
     refusal,
     untouched,
 )
-from simsched.workload.builder import Accesses, Adjacency, build_graph
+from simsched.workload.builder import Adjacency
 from simsched.workload.graph import Int64Array, TaskGraph, Workload
 from simsched.workload.registry import Bounds
 from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
@@ -49,14 +50,11 @@ from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
 CLASSES = ("divide", "initialise", "place", "assign", "reduce", "move")
 _DIVIDE, _INITIALISE, _PLACE, _ASSIGN, _REDUCE, _MOVE = range(6)
 TOLERANCE = 1e-9
-_CHUNK = 2**14
 
 
 @program(
-    "kmeans",
     small={"points": 2000, "dimensions": 3, "centres": 5, "leaf_points": 150, "iterations": 3},
 )
-@checked
 def kmeans(
     *,
     points: Annotated[int, Bounds(2, 2**31)] = 2**17,
@@ -124,15 +122,14 @@ def _init(
     accessed.add(tree.n_tasks, centre_block, written=bytes_of[centre_block])
     ops = np.zeros(tree.n_tasks)
     ops[tree.leaves] = bytes_of[own] // 8
-    return build_graph(
+    return data.graph(
         np.append(ops, bytes_of[centre_block] // 8),
+        accessed,
         task_class=np.append(np.where(tree.is_leaf, _INITIALISE, _DIVIDE), _PLACE),
         class_names=CLASSES,
         children=Adjacency(
             np.append(tree.children.ptr, tree.children.ptr[-1]), tree.children.target
         ),
-        accessed=accessed.grouped(tree.n_tasks + 1),
-        block_bytes=bytes_of,
     )
 
 
@@ -149,14 +146,13 @@ def _graph(
     join_ops = np.where(tree.is_leaf, 0.0, float(sums))
     join_ops[0] *= 2.0
     size = tree.last - tree.first
-    return build_graph(
+    return data.graph(
         np.where(tree.is_leaf, size * float(centres * dimensions), 0.0),
+        _accesses(tree, 8 * sums, data.block_bytes, blocks),
         join_ops=join_ops,
         task_class=np.where(tree.is_leaf, _ASSIGN, inner_class),
         class_names=CLASSES,
         children=tree.children,
-        accessed=_accesses(tree, 8 * sums, data.block_bytes, blocks),
-        block_bytes=data.block_bytes,
     )
 
 
@@ -165,7 +161,7 @@ def _accesses(
     sum_bytes: int,
     bytes_of: Int64Array,
     blocks: tuple[Int64Array, Int64Array, Int64Array],
-) -> Accesses:
+) -> AccessList:
     own, centre_block, slots = blocks
     leaves, inner = tree.leaves, np.flatnonzero(~tree.is_leaf)
     left, right = _arguments(tree)[inner, 1:].T
@@ -177,7 +173,7 @@ def _accesses(
     found.add(inner, slots[right], read=sum_bytes, in_join=True)
     found.add(inner, slots[inner], read=sum_bytes * (inner == 0), written=sum_bytes, in_join=True)
     found.add(0, centre_block, written=bytes_of[centre_block], in_join=True)
-    return found.grouped(tree.n_tasks)
+    return found
 
 
 def _arguments(tree: SpawnTree) -> Int64Array:
@@ -194,30 +190,14 @@ def _arguments(tree: SpawnTree) -> Int64Array:
 def _lloyd(
     coordinates: NDArray[np.float64], centres: int, dimensions: int, iterations: int
 ) -> NDArray[np.float64]:
-    """Return the centres after some steps, with distances from scalar products."""
+    """Return the centres after some steps."""
     points = coordinates.reshape(-1, dimensions)
     found = points[:centres]
     ones, order = np.ones(len(points)), np.arange(len(points) + 1)
     for _ in range(iterations):
-        nearest = np.concatenate(
-            [
-                _nearest(points[begin : begin + _CHUNK], found)
-                for begin in range(0, len(points), _CHUNK)
-            ]
-        )
+        nearest, _ = vq(points, found)
         belongs = sparse.csr_array((ones, nearest, order), shape=(len(points), centres))
         counts = np.bincount(nearest, minlength=centres)[:, None]
         sums = np.asarray(belongs.T @ points)
         found = np.where(counts > 0, sums / np.maximum(counts, 1), found)
     return found
-
-
-def _nearest(points: NDArray[np.float64], centres: NDArray[np.float64]) -> Int64Array:
-    """Return the nearest centre of each point, the first of several."""
-    nearest = np.zeros(len(points), dtype=np.int64)
-    least = np.full(len(points), np.inf)
-    for number, centre in enumerate(centres):
-        distance = centre @ centre - 2.0 * (points @ centre)
-        nearest[distance < least] = number
-        np.minimum(least, distance, out=least)
-    return nearest

@@ -20,8 +20,14 @@ from typing import Annotated
 import numpy as np
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import DOUBLE_BYTES, Seed, checked, with_classes
-from simsched.hardware.programs._counted import hashed_units, largest_error, untouched
+from simsched.hardware.programs._common import (
+    DOUBLE_BYTES,
+    Seed,
+    hashed_units,
+    largest_error,
+    untouched,
+    with_classes,
+)
 from simsched.workload.builder import (
     accesses,
     adjacency,
@@ -36,8 +42,7 @@ CLASSES = ("multiply", "initialise")
 TOLERANCE = 1e-10  # of the largest element; a product that is left out is a good part of it
 
 
-@program("matmul", small={"tiles": 3, "tile_size": 13, "iterations": 2})
-@checked
+@program(small={"tiles": 3, "tile_size": 13, "iterations": 2})
 def matmul(
     *,
     tiles: Annotated[int, Bounds(1, 1000)] = 12,
@@ -66,8 +71,6 @@ def matmul(
     check_size("matmul", tasks=tiles**3, data_bytes=4 * tiles**3 * tile_bytes)
     shape = (tiles, tiles, tile_size, tile_size)
     arrays = tuple(untouched(shape, np.float64) for _ in range(3))
-    block_array = np.repeat(np.arange(3, dtype=np.int32), n_tiles)
-    tile = np.tile(np.arange(n_tiles, dtype=np.int64), 3)
     blocks = np.full(3 * n_tiles, tile_bytes, dtype=np.int64)
     init = first_touch_loop(blocks, float(tile_size**2))
 
@@ -85,10 +88,9 @@ def matmul(
         name="matmul",
         workload=Workload("matmul", graph, iterations, with_classes(init, CLASSES)),
         args=np.stack((row, column, inner), axis=1),
-        init_args=np.stack((block_array, tile), axis=1),
+        init_args=np.indices((3, n_tiles)).reshape(2, -1).T.copy(),
         arrays=arrays,
-        block_array=block_array,
-        block_offset_bytes=tile * tile_bytes,
+        blocks=(n_tiles,) * 3,
         check=check,
         params=(tiles, tile_size, seed),
     )

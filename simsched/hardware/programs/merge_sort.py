@@ -25,16 +25,16 @@ from typing import Annotated
 import numpy as np
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import Seed, checked
-from simsched.hardware.programs._counted import (
+from simsched.hardware.programs._common import (
     AccessList,
     ProgramData,
+    Seed,
     exact,
     hashed_units,
     refusal,
     untouched,
 )
-from simsched.workload.builder import Accesses, build_graph, overlaps
+from simsched.workload.builder import overlaps
 from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Bounds
 from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
@@ -44,8 +44,7 @@ _DIVIDE, _INITIALISE, _MERGE, _SORT = range(4)
 KEY_BYTES = 8
 
 
-@program("merge_sort", small={"keys": 5000, "leaf_keys": 300, "iterations": 2})
-@checked
+@program(small={"keys": 5000, "leaf_keys": 300, "iterations": 2})
 def merge_sort(
     *,
     keys: Annotated[int, Bounds(1, 2**32)] = 2**21,
@@ -82,22 +81,20 @@ def merge_sort(
         first_touch.add(tree.leaves, own, written=data.block_bytes[own])
     size = tree.last - tree.first
     steps = size * np.ceil(np.log2(np.maximum(size, 2)))
-    init = build_graph(
+    init = data.graph(
         np.where(tree.is_leaf, 3.0 * size, 0.0),
+        first_touch,
         task_class=np.where(tree.is_leaf, _INITIALISE, _DIVIDE),
         class_names=CLASSES,
         children=tree.children,
-        accessed=first_touch.grouped(tree.n_tasks),
-        block_bytes=data.block_bytes,
     )
-    graph = build_graph(
+    graph = data.graph(
         np.where(tree.is_leaf, steps, 0.0),
+        _accesses(tree, blocks),
         join_ops=np.where(tree.is_leaf, 0.0, size),
         task_class=np.where(tree.is_leaf, _SORT, _MERGE),
         class_names=CLASSES,
         children=tree.children,
-        accessed=_accesses(tree, blocks),
-        block_bytes=data.block_bytes,
     )
     args = _ranges(tree)
     return data.program(
@@ -118,7 +115,7 @@ def _ranges(tree: SpawnTree) -> Int64Array:
     return np.stack((tree.first, middle, tree.last), axis=1)
 
 
-def _accesses(tree: SpawnTree, blocks: tuple[Int64Array, ...]) -> Accesses:
+def _accesses(tree: SpawnTree, blocks: tuple[Int64Array, ...]) -> AccessList:
     keys, data, buffer = blocks
     leaves = tree.leaves
     own = KEY_BYTES * np.diff(tree.bounds)
@@ -133,4 +130,4 @@ def _accesses(tree: SpawnTree, blocks: tuple[Int64Array, ...]) -> Accesses:
     both, moved = KEY_BYTES * halves.items, KEY_BYTES * left.items
     found.add(inner[halves.owner], data[halves.part], read=both, written=both, in_join=True)
     found.add(inner[left.owner], buffer[left.part], read=moved, written=moved, in_join=True)
-    return found.grouped(tree.n_tasks)
+    return found

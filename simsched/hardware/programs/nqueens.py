@@ -12,8 +12,6 @@
   child for a join. With 14 queens and three rows, leaves have 8,148 to 32,518 of them.
 * *Initialisation.* Independent tasks clear 64 lines each.
 
-Numbers of solutions: 2, 10, 4, 40, 92, 352, 724, 2680, 14200, 73712, 365596, 2279184 for 4 to 15.
-
 References
 ----------
 The On-Line Encyclopedia of Integer Sequences, A000170 (solutions). Richards, *Backtracking
@@ -32,8 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import checked
-from simsched.hardware.programs._counted import (
+from simsched.hardware.programs._common import (
     INFINITE_ERROR,
     AccessList,
     ProgramData,
@@ -41,7 +38,6 @@ from simsched.hardware.programs._counted import (
     refusal,
     untouched,
 )
-from simsched.workload.builder import build_graph
 from simsched.workload.graph import Int64Array, TaskGraph, Workload
 from simsched.workload.registry import Bounds
 from simsched.workload.spawn_tree import Pieces, SpawnTree, grow
@@ -53,52 +49,30 @@ LINE_BYTES = 64
 _LINES_PER_INIT_TASK = 64
 _LEAVES_AT_A_TIME = 256
 
-BitSets = NDArray[np.uint32]
+#: Ways to place queens in the first rows, as bit sets of what they attack in the next row: columns,
+#: places along the left and along the right diagonals; shape (3, n).
+Placements = NDArray[np.uint32]
 
 
-@dataclass(frozen=True)
-class Placements:
-    """Ways to place queens in the first rows: what they attack in the next row."""
-
-    #: Bit sets of columns under attack, straight and along either diagonal; shape (n,).
-    columns: BitSets
-    left: BitSets
-    right: BitSets
-
-    def next_row(self, queens: int) -> tuple[Int64Array, Placements]:
-        """Return which placement each of the next row's extends, and these, in any order."""
-        every = np.uint32(2**queens - 1)
-        free = every & ~(self.columns | self.left | self.right)
-        index = np.arange(len(free), dtype=np.int32)
-        found: list[tuple[NDArray[np.int32], BitSets]] = []
-        while len(index):
-            kept = free != 0
-            index, free = index[kept], free[kept]
-            queen = free & (~free + np.uint32(1))
-            found.append((index, queen))
-            free = free ^ queen
-        parent = np.concatenate([part for part, _ in found])
-        queen = np.concatenate([part for _, part in found])
-        one = np.uint32(1)
-        below = Placements(
-            self.columns[parent] | queen,
-            (self.left[parent] | queen) << one,
-            (self.right[parent] | queen) >> one,
-        )
-        return parent.astype(np.int64), below
-
-    def take(self, order: Int64Array | slice) -> Placements:
-        """Return some of the placements."""
-        return Placements(self.columns[order], self.left[order], self.right[order])
+def next_row(board: Placements, queens: int) -> tuple[Int64Array, Placements]:
+    """Return which placement each of the next row's extends, and these, in any order."""
+    free = np.uint32(2**queens - 1) & ~np.bitwise_or.reduce(board)
+    index = np.arange(len(free), dtype=np.int64)
+    found: list[tuple[Int64Array, NDArray[np.uint32]]] = []
+    while len(index):
+        kept = free != 0
+        index, free = index[kept], free[kept]
+        queen = free & (~free + np.uint32(1))
+        found.append((index, queen))
+        free = free ^ queen
+    parent, queen = (np.concatenate(column) for column in zip(*found, strict=True))
+    below = board[:, parent] | queen
+    below[1] <<= 1
+    below[2] >>= 1
+    return parent, below
 
 
-def empty_board() -> Placements:
-    """Return the one placement of no queens."""
-    return Placements(*(np.zeros(1, dtype=np.uint32) for _ in range(3)))
-
-
-@program("nqueens", small={"queens": 8, "prefix_rows": 3, "iterations": 2})
-@checked
+@program(small={"queens": 8, "prefix_rows": 3, "iterations": 2})
 def nqueens(
     *,
     queens: Annotated[int, Bounds(1, 15)] = 14,
@@ -133,7 +107,12 @@ def nqueens(
         return leaves if counts[0] == SOLUTIONS[queens] else INFINITE_ERROR
 
     return data.program(
-        Workload("nqueens", _graph(search, blocks), iterations, _init(begins, ends, blocks)),
+        Workload(
+            "nqueens",
+            _graph(search, data, blocks),
+            iterations,
+            _init(begins, ends, data, blocks),
+        ),
         args=search.args,
         init_args=np.stack((begins, ends, ends, ends), axis=1),
         functions=(frozenset({"initialise", "search"}), frozenset({"place"})),
@@ -159,14 +138,13 @@ class _Search:
 @lru_cache(maxsize=4)
 def _search_tree(queens: int, prefix_rows: int) -> _Search:
     """Return the spawn tree over the first rows, searched to the end."""
-    rows = [empty_board()]
+    rows: list[Placements] = [np.zeros((3, 1), dtype=np.uint32)]
     counts: list[Int64Array] = []
     for _ in range(prefix_rows):
-        parent, below = rows[-1].next_row(queens)
-        order = np.argsort(parent, kind="stable")
-        counts.append(np.bincount(parent, minlength=len(rows[-1].columns)))
-        rows.append(below.take(order))
-    counts.append(np.zeros(len(rows[-1].columns), dtype=np.int64))
+        parent, below = next_row(rows[-1], queens)
+        counts.append(np.bincount(parent, minlength=rows[-1].shape[1]))
+        rows.append(below[:, np.argsort(parent, kind="stable")])
+    counts.append(np.zeros(rows[-1].shape[1], dtype=np.int64))
     level = iter(counts)
 
     def split(pieces: Pieces) -> tuple[Int64Array, Pieces]:
@@ -180,15 +158,9 @@ def _search_tree(queens: int, prefix_rows: int) -> _Search:
     slot = starts[tree.level] + tree.first
     args = np.zeros((tree.n_tasks, 4), dtype=np.int64)
     args[:, 0] = slot
-    flat = Placements(
-        *(
-            np.concatenate([getattr(row, name) for row in rows])
-            for name in ("columns", "left", "right")
-        )
-    )
     leaves, inner = tree.leaves, np.flatnonzero(~tree.is_leaf)
-    start = flat.take(slot[leaves])
-    args[leaves, 1:] = np.stack((start.columns, start.left, start.right), axis=1)
+    start = np.concatenate(rows, axis=1)[:, slot[leaves]]
+    args[leaves, 1:] = start.T
     args[inner, 1] = slot[tree.children.target[tree.children.ptr[inner]]]
     args[inner, 2] = np.diff(tree.children.ptr)[inner]
     nodes, solved = _search_all(start, queens)
@@ -201,34 +173,33 @@ def _search_all(start: Placements, queens: int) -> tuple[Int64Array, Int64Array]
     The placements are all leaves in order, so that the mirror image of the first is the last one,
     and so on: searching half of them is enough.
     """
-    n_leaves = len(start.columns)
+    n_leaves = start.shape[1]
     half = (n_leaves + 1) // 2
     nodes, solved = np.zeros((2, half), dtype=np.int64)
     for begin in range(0, half, _LEAVES_AT_A_TIME):
         part = slice(begin, min(begin + _LEAVES_AT_A_TIME, half))
-        now, leaf = start.take(part), np.arange(part.start, part.stop)
+        now, leaf = start[:, part], np.arange(part.start, part.stop)
         while len(leaf):
             nodes += np.bincount(leaf, minlength=half)
-            solved += np.bincount(leaf[now.columns == 2**queens - 1], minlength=half)
-            parent, now = now.next_row(queens)
+            solved += np.bincount(leaf[now[0] == 2**queens - 1], minlength=half)
+            parent, now = next_row(now, queens)
             leaf = leaf[parent]
     mirrored = np.minimum(np.arange(n_leaves), np.arange(n_leaves)[::-1])
     return nodes[mirrored], solved[mirrored]
 
 
-def _init(begins: Int64Array, ends: Int64Array, blocks: Int64Array) -> TaskGraph:
+def _init(begins: Int64Array, ends: Int64Array, data: ProgramData, blocks: Int64Array) -> TaskGraph:
     accessed = AccessList()
     accessed.add(np.repeat(np.arange(len(begins)), ends - begins), blocks, written=LINE_BYTES)
-    return build_graph(
+    return data.graph(
         8.0 * (ends - begins),
+        accessed,
         task_class=np.full(len(begins), _INITIALISE),
         class_names=CLASSES,
-        accessed=accessed.grouped(len(begins)),
-        block_bytes=np.full(len(blocks), LINE_BYTES),
     )
 
 
-def _graph(search: _Search, blocks: Int64Array) -> TaskGraph:
+def _graph(search: _Search, data: ProgramData, blocks: Int64Array) -> TaskGraph:
     tree = search.tree
     degree = np.diff(tree.children.ptr)
     ops = np.zeros(tree.n_tasks)
@@ -239,12 +210,11 @@ def _graph(search: _Search, blocks: Int64Array) -> TaskGraph:
     parent = np.repeat(np.arange(tree.n_tasks), degree)
     accessed.add(parent, blocks[search.slot[tree.children.target]], read=8, in_join=True)
     accessed.add(inner, blocks[search.slot[inner]], written=8, in_join=True)
-    return build_graph(
+    return data.graph(
         ops,
+        accessed,
         join_ops=degree,
         task_class=np.where(tree.is_leaf, _SEARCH, _PLACE),
         class_names=CLASSES,
         children=tree.children,
-        accessed=accessed.grouped(tree.n_tasks),
-        block_bytes=np.full(len(blocks), LINE_BYTES),
     )

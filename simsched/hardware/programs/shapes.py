@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 import numpy as np
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import checked
 from simsched.workload.builder import adjacency, build_graph, check_size
 from simsched.workload.family import Member
 from simsched.workload.graph import TaskGraph, Workload
@@ -45,15 +44,13 @@ def shape_program(
         How often all tasks run.
     """
     graph = _shape_graph(name, shape, tasks, degree)
-    nothing = np.zeros(0, np.int64)
     return Program(
         name=name,
         workload=Workload(name, graph, iterations),
         args=np.full((graph.n_tasks, 1), work_ns, np.int64),
         init_args=np.zeros((0, 1), np.int64),
         arrays=(),
-        block_array=nothing.astype(np.int32),
-        block_offset_bytes=nothing,
+        blocks=(),
         check=lambda: 0.0,
     )
 
@@ -84,6 +81,6 @@ for _member, _small in (
         {"tasks": 200, "work_ns": 5000},
     ),
 ):
-    globals()[_member.name] = program(_member.name, small=_small)(
-        checked(_member.of(shape_program, _member.name, module=__name__))
+    globals()[_member.name] = program(small=_small)(
+        _member.of(shape_program, _member.name, module=__name__)
     )

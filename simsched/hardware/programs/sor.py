@@ -7,17 +7,15 @@ from typing import Annotated
 import numpy as np
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import DOUBLE_BYTES, Seed, checked
-from simsched.hardware.programs._counted import hashed_units, largest_error, untouched
-from simsched.hardware.programs._grid import TOLERANCE, row_tree, rows_of, sweep_graphs
+from simsched.hardware.programs._common import Seed, hashed_units, largest_error, untouched
+from simsched.hardware.programs._grid import TOLERANCE, row_program, row_tree, sweep_graphs
 from simsched.workload.graph import FloatArray
 from simsched.workload.registry import Bounds, Count
 
 CHECKED_ROWS = 32  # even; that the check updates at a time, so that they stay in a cache
 
 
-@program("sor", small={"rows": 58, "columns": 45, "leaf_rows": 5, "iterations": 3})
-@checked
+@program(small={"rows": 58, "columns": 45, "leaf_rows": 5, "iterations": 3})
 def sor(
     *,
     rows: Count = 1024,
@@ -57,7 +55,7 @@ def sor(
     ----------
     Young, *Iterative Solution of Large Linear Systems*, Academic Press 1971, chapter 5. The
     programs ``SOR`` and ``SOR-ir`` of Chen and Guo, *Task Scheduling for Multi-core and Parallel
-    Architectures*, Springer 2017, which does not say how they order the elements.
+    Architectures*, Springer 2017.
     """
     half = (columns + 1) // 2
     tree = row_tree("sor", rows, leaf_rows, irregular=irregular)
@@ -71,14 +69,10 @@ def sor(
         expected = _relaxed(rows, columns, omega, iterations, seed)
         return largest_error(found[:, :columns], expected, TOLERANCE)
 
-    return Program(
-        name="sor",
-        workload=sweep_graphs("sor", tree, half, 1, 2 * iterations, in_place=True),
-        args=rows_of(tree),
-        init_args=rows_of(tree),
-        arrays=(field,),
-        block_array=np.zeros(len(tree.leaves), dtype=np.int32),
-        block_offset_bytes=tree.bounds[:-1] * (2 * half * DOUBLE_BYTES),
+    return row_program(
+        sweep_graphs("sor", tree, half, 1, 2 * iterations, in_place=True),
+        tree,
+        field,
         check=check,
         params=(rows, columns, seed),
         constants=(1.0 - omega, omega / 4.0),

@@ -20,8 +20,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import Seed, checked
-from simsched.hardware.programs._counted import exact, largest_error, refusal
+from simsched.hardware.programs._common import Seed, exact, largest_error, refusal
 from simsched.hardware.programs._vertices import (
     Edges,
     PulledGraph,
@@ -53,14 +52,9 @@ class Options:
     vertices: int
     damping: float
     labels: int
-    iterations: int | None
+    #: Number of rounds, 0 for as many as it takes.
+    rounds: int
     seed: int
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds where it is given."""
-        assert self.iterations is not None
-        return self.iterations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +110,7 @@ def vertex_program(
     tree = divide_vertices(kind.name, vertices, part_vertices)
     edges = random_edges(seed, vertices, degree, kind.lowest_degree, skew, popular_run)
     edges = edges if kind.is_directed else edges.both_ways()
-    return kind.rule(tree, edges, Options(vertices, damping, labels, iterations, seed))
+    return kind.rule(tree, edges, Options(vertices, damping, labels, iterations or 0, seed))
 
 
 def _pagerank(tree: SpawnTree, edges: Edges, options: Options) -> Program:
@@ -176,7 +170,7 @@ def _connected_components(tree: SpawnTree, edges: Edges, options: Options) -> Pr
     vertices = options.vertices
     graph = pulled(edges, vertices)
     needed = _rounds_needed(graph)
-    rounds = needed + 1 if options.iterations is None else options.iterations
+    rounds = options.rounds or needed + 1
     if rounds < needed:
         accepted = f"{needed} or more for this graph"
         raise refusal("connected_components", "iterations", rounds, accepted)
@@ -279,15 +273,14 @@ _RULES = (
         """,
         references="""
             Shiloach and Vishkin, *An O(log n) parallel connectivity algorithm*, Journal of
-            Algorithms 3, 1982 (the usual starting point; hooks trees and jumps pointers, which is
-            left out here). Slota, Rajamanickam and Madduri, *BFS and coloring-based parallel
-            algorithms for strongly connected components and related problems*, IPDPS 2014
-            (spreading of labels).
+            Algorithms 3, 1982 (without its hooking and jumping). Slota, Rajamanickam and Madduri,
+            *BFS and coloring-based parallel algorithms for strongly connected components and
+            related problems*, IPDPS 2014 (spreading of labels).
         """,
     ),
 )
 
 for _kind in _RULES:
-    globals()[_kind.name] = program(_kind.name, small=_kind.small)(
-        checked(_kind.of(vertex_program, _kind, module=__name__))
+    globals()[_kind.name] = program(small=_kind.small)(
+        _kind.of(vertex_program, _kind, module=__name__)
     )

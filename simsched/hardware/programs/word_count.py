@@ -36,15 +36,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program, program
-from simsched.hardware.programs._common import Seed, checked
-from simsched.hardware.programs._counted import (
+from simsched.hardware.programs._common import (
     AccessList,
     ProgramData,
+    Seed,
     exact,
     refusal,
     untouched,
 )
-from simsched.workload.builder import Accesses, adjacency, build_graph
+from simsched.workload.builder import adjacency
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
 from simsched.workload.registry import Bounds, Count
@@ -56,10 +56,8 @@ _CHUNK = 2**20
 
 
 @program(
-    "word_count",
     small={"words": 20_000, "vocabulary": 700, "maps": 7, "reduces": 3, "iterations": 2},
 )
-@checked
 def word_count(
     *,
     words: Count = 2**23,
@@ -235,12 +233,11 @@ def _init(job: _Job, data: ProgramData, blocks: _Blocks) -> TaskGraph:
     entries = job.reduces * job.bucket_stride + job.total_stride * np.bincount(
         cleared, minlength=job.maps
     )
-    return build_graph(
+    return data.graph(
         np.diff(job.cuts) + job.table_stride + entries,
+        accessed,
         task_class=np.full(job.maps, _INITIALISE),
         class_names=CLASSES,
-        accessed=accessed.grouped(job.maps),
-        block_bytes=data.block_bytes,
     )
 
 
@@ -255,17 +252,16 @@ def _graph(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -
             entries.sum(axis=0) + job.total_stride,
         )
     )
-    return build_graph(
+    return data.graph(
         ops,
+        _accesses(job, data, blocks, entries),
         task_class=np.repeat((_MAP, _SHUFFLE, _REDUCE), (job.maps, job.maps, job.reduces)),
         class_names=CLASSES,
         successors=adjacency(source, target, job.n_tasks),
-        accessed=_accesses(job, data, blocks, entries),
-        block_bytes=data.block_bytes,
     )
 
 
-def _accesses(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -> Accesses:
+def _accesses(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array) -> AccessList:
     mapped, shuffled, reduced = job.tasks()
     bytes_of = data.block_bytes
     counters = 4 * job.vocabulary
@@ -280,4 +276,4 @@ def _accesses(job: _Job, data: ProgramData, blocks: _Blocks, entries: Int64Array
     found.add(reduced[:, None], bucket.T, read=moved.T, written=ENTRY_BYTES)
     totals = bytes_of[blocks.totals]
     found.add(reduced, blocks.totals, read=totals, written=totals)
-    return found.grouped(job.n_tasks)
+    return found

@@ -93,23 +93,10 @@ static void fill(scenario_t *s, uint64_t *seed, int32_t n, bool tree, bool edges
 
 static void run(scenario_t *init, scenario_t *graph, const int64_t *args, int mode, int32_t n_workers, uint64_t seed)
 {
-    int32_t cpu[MAX_WORKERS], group_ptr[MAX_WORKERS + 1], victim_ptr[2 * MAX_WORKERS + 1];
-    int32_t victim[MAX_WORKERS * MAX_WORKERS], n_victims = 0, n_groups = 0;
+    int32_t cpu[MAX_WORKERS];
     void *arrays[] = {graph, init};
-    for (int32_t w = 0; w < n_workers; w++) {
+    for (int32_t w = 0; w < n_workers; w++)
         cpu[w] = HW_NONE;
-        group_ptr[w] = n_groups;
-        for (int nearest = 1; nearest >= 0; nearest--) { /* two groups: the neighbour, all others */
-            if (!(mode & 8) && nearest)
-                continue;
-            victim_ptr[n_groups++] = n_victims;
-            for (int32_t v = 0; v < n_workers; v++)
-                if (v != w && (!(mode & 8) || (v == (w ^ 1)) == nearest))
-                    victim[n_victims++] = v;
-        }
-    }
-    group_ptr[n_workers] = n_groups;
-    victim_ptr[n_groups] = n_victims;
     init->graph.args = graph->graph.args = args;
     memset(init->begun, 0, sizeof(init->begun));
     memset(init->ended, 0, sizeof(init->ended));
@@ -117,17 +104,15 @@ static void run(scenario_t *init, scenario_t *graph, const int64_t *args, int mo
         graph->begun[t] = graph->ended[t] = 1;
     hw_problem_t problem = {
         .program = &program, .arrays = arrays, .init = &init->graph, .graph = &graph->graph,
-        .n_iterations = N_ITERATIONS, .n_workers = n_workers, .cpu = cpu, .group_ptr = group_ptr,
-        .victim_ptr = victim_ptr, .victim = victim, .order = mode & 1, .pools = mode >> 1 & 1,
-        .own_take = mode >> 2 & 1, .seed = seed, .n_records = mode & 16 ? 50 : 20 * MAX_TASKS * N_ITERATIONS,
+        .n_iterations = N_ITERATIONS, .n_workers = n_workers, .cpu = cpu, .order = mode & 1, .pools = mode >> 1 & 1,
+        .own_take = mode >> 2 & 1, .seed = seed, .n_records = mode & 8 ? 50 : 20 * MAX_TASKS * N_ITERATIONS,
         .n_expected = 50,
     };
     hw_run_t *r;
-    CHECK(hw_run_new(&r, &problem) == HW_OK);
-    CHECK(hw_run_start(r) == HW_OK);
+    CHECK(hw_run_start(&r, &problem) == HW_OK);
     while (!hw_run_wait(r, 20000))
         CHECK(!"the run has stalled");
-    CHECK(hw_run_status(r) == HW_OK);
+    CHECK(hw_run_result(r).status == HW_OK);
     CHECK(hw_run_result(r).n_done == 1 + N_ITERATIONS);
     int64_t tasks = 0, started = 0, lost = 0;
     for (int32_t w = 0; w < n_workers; w++) {
@@ -141,7 +126,7 @@ static void run(scenario_t *init, scenario_t *graph, const int64_t *args, int mo
             started += records->records[i].what % 16 == HW_START;
     }
     CHECK(tasks == init->graph.n_tasks + N_ITERATIONS * graph->graph.n_tasks);
-    CHECK(mode & 16 ? lost > 0 || tasks < 50 * n_workers : lost == 0 && started == tasks);
+    CHECK(mode & 8 ? lost > 0 || tasks < 50 * n_workers : lost == 0 && started == tasks);
     for (int32_t t = 0; t < init->graph.n_tasks; t++)
         CHECK(init->ended[t] == 1);
     for (int32_t t = 0; t < graph->graph.n_tasks; t++)
@@ -159,7 +144,7 @@ int main(void)
         uint64_t state = seed;
         fill(&init, &state, 1 + draw(&state, 20), seed % 2, seed % 3 == 0);
         fill(&graph, &state, 1 + draw(&state, MAX_TASKS - 1), seed % 3 != 0, seed % 3 != 1);
-        for (int mode = 0; mode < 32; mode++)
+        for (int mode = 0; mode < 16; mode++)
             run(&init, &graph, args, mode, 1 + (int32_t)((seed + (uint64_t)mode) % MAX_WORKERS), seed);
     }
     return 0;

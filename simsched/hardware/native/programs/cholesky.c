@@ -7,7 +7,6 @@
  */
 #include <math.h>
 
-#include "../program.h"
 #include "counted.h"
 #include "product.h"
 

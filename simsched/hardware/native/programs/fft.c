@@ -24,7 +24,6 @@ static void initialise(const hw_call_t *call)
     const complex_t *given = (const complex_t *)call->arrays[GIVEN_ROOTS] + first;
     complex_t *signal = (complex_t *)call->arrays[SIGNAL] + first, *work = (complex_t *)call->arrays[WORK] + first;
     complex_t *roots = (complex_t *)call->arrays[ROOTS] + first;
-
     count_run(call);
     for (int64_t i = 0; i < n; i++) {
         signal[i] = (complex_t){hashed_unit(call->params[2], 2 * (first + i)) - 0.5,
@@ -54,7 +53,6 @@ static const complex_t *input_of(const hw_call_t *call)
 static void combine(const hw_call_t *call)
 {
     const complex_t *roots = (const complex_t *)call->arrays[ROOTS] + call->args[2];
-
     count_run(call);
     butterflies(input_of(call), (complex_t *)call->arrays[WORK] + call->args[0], roots, call->params[1],
                 call->args[1]);
@@ -66,12 +64,10 @@ static void transform(const hw_call_t *call)
     const int64_t n = call->params[1];
     const complex_t *in = input_of(call), *roots = call->arrays[ROOTS];
     complex_t *work = (complex_t *)call->arrays[WORK] + call->args[0];
-
     count_run(call);
     for (int64_t half = n / 2; half > 0; half /= 2) {
-        for (int64_t i = 0; i < n; i += 2 * half) {
+        for (int64_t i = 0; i < n; i += 2 * half)
             butterflies(in + i, work + i, roots + half, half, half);
-        }
         in = work;
     }
 }

@@ -4,7 +4,6 @@
  * Step after step, a block of pivot rows is eliminated within itself, then from all rows below it. Factors replace the
  * elements that they make zero, so that the matrix ends as L (without its unit diagonal) and U.
  */
-#include "../program.h"
 #include "counted.h"
 #include "product.h"
 

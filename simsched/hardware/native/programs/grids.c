@@ -8,7 +8,6 @@
  */
 #include <string.h>
 
-#include "../program.h"
 #include "counted.h"
 
 enum { ROWS, LINES, LENGTH, SEED }; /* params */

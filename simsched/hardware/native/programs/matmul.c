@@ -1,5 +1,4 @@
 /* Product of two tiled matrices; simsched/hardware/programs/matmul.py. Tiles are stored row by row, each contiguous. */
-#include "../program.h"
 #include "counted.h"
 #include "product.h"
 

@@ -4,7 +4,6 @@
  * A row holds the elements of colour 0, then those of colour 1; element k of colour q in row r is column
  * 2 k + ((r + q) & 1). Iteration t updates colour (t - 1) & 1 from the other one, in place.
  */
-#include "../program.h"
 #include "counted.h"
 
 enum { ROWS, COLUMNS, SEED }; /* params */

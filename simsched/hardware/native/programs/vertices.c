@@ -6,43 +6,38 @@
  * a part: the number of edges of each vertex, a constant of each vertex, and where the first copy of the value at the
  * other end of each edge lies. A part's second copy follows its first.
  */
+#include <string.h>
+
 #include "counted.h"
 
 typedef struct {
-    int64_t n_vertices;
+    int64_t n_vertices, old, new; /* where the old and the new values begin: for places in links, those of the part */
     const int32_t *degree, *constant, *source;
 } part_t;
 
-static inline part_t part_of(const hw_call_t *call)
+/* The part of a leaf, whose run counts. */
+static part_t part_of(const hw_call_t *call)
 {
-    const int64_t n_vertices = call->args[0];
+    const int64_t n_vertices = call->args[0], stride = call->params[1];
     const int32_t *links = (const int32_t *)call->arrays[2] + call->args[2];
-
-    return (part_t){n_vertices, links, links + n_vertices, links + 2 * n_vertices};
+    count_run(call);
+    return (part_t){
+        .n_vertices = n_vertices,
+        .old = (call->iteration + 1) % 2 * stride,
+        .new = call->args[3] + call->iteration % 2 * stride,
+        .degree = links,
+        .constant = links + n_vertices,
+        .source = links + 2 * n_vertices,
+    };
 }
 
-/* Where the old values begin, for places in links; new ones are in the other copy. */
-static inline int64_t old_copy(const hw_call_t *call)
+/* The part of a leaf of the initialisation: copies its links and clears both copies of its values. */
+static part_t placed(const hw_call_t *call, size_t value_bytes)
 {
-    return (call->iteration + 1) % 2 * call->params[1];
-}
-
-/* Where the new values of the part begin. */
-static inline int64_t new_values(const hw_call_t *call)
-{
-    return call->args[3] + call->iteration % 2 * call->params[1];
-}
-
-/* Copies the links of the part. */
-static void copy_links(const hw_call_t *call)
-{
-    const int64_t n_links = 2 * call->args[0] + call->args[1];
-    const int32_t *given = (const int32_t *)call->arrays[1] + call->args[2];
-    int32_t *links = (int32_t *)call->arrays[2] + call->args[2];
-
-    for (int64_t i = 0; i < n_links; i++) {
-        links[i] = given[i];
-    }
+    const int64_t n_links = 2 * call->args[0] + call->args[1], first = call->args[2];
+    memcpy((int32_t *)call->arrays[2] + first, (const int32_t *)call->arrays[1] + first, (size_t)n_links * 4);
+    memset((char *)call->arrays[3] + (size_t)call->args[3] * value_bytes, 0, 2 * (size_t)call->params[1] * value_bytes);
+    return part_of(call);
 }
 
 /*
@@ -53,31 +48,22 @@ static void copy_links(const hw_call_t *call)
  */
 static void share_ranks(const hw_call_t *call)
 {
-    double *share = (double *)call->arrays[3] + call->args[3];
-    const int64_t stride = call->params[1];
-
-    count_run(call);
-    copy_links(call);
-    const part_t part = part_of(call);
-    for (int64_t i = 0; i < stride; i++) {
-        share[i] = i < part.n_vertices ? call->constants[0] / part.constant[i] : 0.0;
-        share[stride + i] = 0.0;
-    }
+    const part_t part = placed(call, sizeof(double));
+    double *share = (double *)call->arrays[3] + part.new;
+    for (int64_t i = 0; i < part.n_vertices; i++)
+        share[i] = call->constants[0] / part.constant[i];
 }
 
 static void rank(const hw_call_t *call)
 {
     const part_t part = part_of(call);
-    const double *old = (const double *)call->arrays[3] + old_copy(call);
-    double *share = (double *)call->arrays[3] + new_values(call);
+    const double *old = (const double *)call->arrays[3] + part.old;
+    double *share = (double *)call->arrays[3] + part.new;
     const int32_t *source = part.source;
-
-    count_run(call);
     for (int64_t i = 0; i < part.n_vertices; i++) {
         double sum = 0.0;
-        for (int32_t e = 0; e < part.degree[i]; e++) {
+        for (int32_t e = 0; e < part.degree[i]; e++)
             sum += old[*source++];
-        }
         share[i] = (call->constants[1] + call->constants[2] * sum) / part.constant[i];
     }
 }
@@ -87,16 +73,8 @@ HW_PROGRAM(pagerank, {"divide", NULL, NULL}, {"initialise", share_ranks, NULL}, 
 /* The constant of a vertex is its first label. */
 static void label(const hw_call_t *call)
 {
-    int32_t *label = (int32_t *)call->arrays[3] + call->args[3];
-    const int64_t stride = call->params[1];
-
-    count_run(call);
-    copy_links(call);
-    const part_t part = part_of(call);
-    for (int64_t i = 0; i < stride; i++) {
-        label[i] = i < part.n_vertices ? part.constant[i] : 0;
-        label[stride + i] = 0;
-    }
+    const part_t part = placed(call, sizeof(int32_t));
+    memcpy((int32_t *)call->arrays[3] + part.new, part.constant, (size_t)part.n_vertices * sizeof(int32_t));
 }
 
 /*
@@ -110,11 +88,9 @@ enum { MAX_LABELS = 256 }; /* as in vertices.py */
 static int32_t most_frequent(const int32_t *votes, int32_t n_labels)
 {
     int32_t best = 0;
-
     for (int32_t label = 1; label < n_labels; label++) {
-        if (votes[label] > votes[best]) {
+        if (votes[label] > votes[best])
             best = label;
-        }
     }
     return best;
 }
@@ -123,23 +99,18 @@ static void vote(const hw_call_t *call)
 {
     const int32_t n_labels = (int32_t)call->params[2];
     const part_t part = part_of(call);
-    const int32_t *old = (const int32_t *)call->arrays[3] + old_copy(call);
-    int32_t *label = (int32_t *)call->arrays[3] + new_values(call);
+    const int32_t *old = (const int32_t *)call->arrays[3] + part.old;
+    int32_t *label = (int32_t *)call->arrays[3] + part.new;
     const int32_t *source = part.source;
     int32_t votes[MAX_LABELS];
-
-    count_run(call);
     for (int64_t i = 0; i < part.n_vertices; i++) {
         if (part.degree[i] == 0) {
             label[i] = old[call->args[3] + i];
             continue;
         }
-        for (int32_t k = 0; k < n_labels; k++) {
-            votes[k] = 0;
-        }
-        for (int32_t e = 0; e < part.degree[i]; e++) {
+        memset(votes, 0, (size_t)n_labels * sizeof(*votes));
+        for (int32_t e = 0; e < part.degree[i]; e++)
             votes[old[*source++]]++;
-        }
         label[i] = most_frequent(votes, n_labels);
     }
 }
@@ -150,11 +121,9 @@ HW_PROGRAM(label_propagation, {"divide", NULL, NULL}, {"initialise", label, NULL
 static void spread(const hw_call_t *call)
 {
     const part_t part = part_of(call);
-    const int32_t *old = (const int32_t *)call->arrays[3] + old_copy(call);
-    int32_t *label = (int32_t *)call->arrays[3] + new_values(call);
+    const int32_t *old = (const int32_t *)call->arrays[3] + part.old;
+    int32_t *label = (int32_t *)call->arrays[3] + part.new;
     const int32_t *source = part.source;
-
-    count_run(call);
     for (int64_t i = 0; i < part.n_vertices; i++) {
         int32_t smallest = old[call->args[3] + i];
         for (int32_t e = 0; e < part.degree[i]; e++) {

@@ -41,38 +41,30 @@ static int64_t first_word(const hw_call_t *call, int64_t reduce)
 static void initialise(const hw_call_t *call)
 {
     const int32_t *given = call->arrays[GIVEN];
+    const int64_t first = call->args[1];
     int32_t *text = call->arrays[TEXT], *table = table_of(call, call->args[0]);
-
     count_run(call);
-    for (int64_t word = 0; word < call->params[2]; word++) {
-        table[word] = 0;
-    }
-    for (int64_t i = call->args[1]; i < call->args[2]; i++) {
-        text[i] = given[i];
-    }
+    memset(table, 0, (size_t)call->params[2] * sizeof(*table));
+    memcpy(text + first, given + first, (size_t)(call->args[2] - first) * sizeof(*text));
     /* So that no page is touched for the first time while words are counted. */
     memset(bucket_of(call, call->args[0], 0), 0, (size_t)(call->params[4] * call->params[5]) * sizeof(entry_t));
-    for (int64_t reduce = call->args[0]; reduce < call->params[4]; reduce += call->params[3]) {
+    for (int64_t reduce = call->args[0]; reduce < call->params[4]; reduce += call->params[3])
         memset((int64_t *)call->arrays[TOTALS] + reduce * call->params[6], 0, (size_t)call->params[6] * sizeof(int64_t));
-    }
 }
 
 static void map(const hw_call_t *call)
 {
     const int32_t *text = call->arrays[TEXT];
     int32_t *table = table_of(call, call->args[0]);
-
     count_run(call);
-    for (int64_t i = call->args[1]; i < call->args[2]; i++) {
+    for (int64_t i = call->args[1]; i < call->args[2]; i++)
         table[text[i]]++;
-    }
 }
 
 static void shuffle(const hw_call_t *call)
 {
     const int64_t map = call->args[0], n_reduces = call->params[4];
     int32_t *table = table_of(call, map);
-
     count_run(call);
     for (int64_t reduce = 0; reduce < n_reduces; reduce++) {
         entry_t *bucket = bucket_of(call, map, reduce);
@@ -91,16 +83,12 @@ static void reduce(const hw_call_t *call)
 {
     const int64_t reduce = call->args[0], first = first_word(call, reduce);
     int64_t *totals = (int64_t *)call->arrays[TOTALS] + reduce * call->params[6];
-
     count_run(call);
-    for (int64_t i = 0; i < call->params[6]; i++) {
-        totals[i] = 0;
-    }
+    memset(totals, 0, (size_t)call->params[6] * sizeof(*totals));
     for (int64_t map = 0; map < call->params[3]; map++) {
         entry_t *bucket = bucket_of(call, map, reduce);
-        for (int32_t i = 1; i <= bucket[0].count; i++) {
+        for (int32_t i = 1; i <= bucket[0].count; i++)
             totals[bucket[i].word - first] += bucket[i].count;
-        }
         bucket[0].count = 0;
     }
 }
