@@ -302,6 +302,38 @@ def last_writes(accessed: Accesses) -> BoolArray:
     return is_last
 
 
+def updates(
+    read: Sequence[tuple[BoolArray, Int64Array]], updated: Int64Array, block_bytes: int
+) -> Accesses:
+    """Return the accesses of tasks that read whole blocks, then read and write one of their own.
+
+    Blocks that are read are columns, each with the tasks that have it.
+    """
+    touched = [*read, (np.ones(len(updated), dtype=bool), updated)]
+    exists = np.stack([mask for mask, _ in touched], axis=1)
+    block = np.stack([column for _, column in touched], axis=1)[exists]
+    task, place = np.nonzero(exists)
+    written = np.where(place == len(read), block_bytes, 0)
+    return accesses(task, block, block_bytes, written, len(updated))
+
+
+def after_last_writers(accessed: Accesses) -> Adjacency:
+    """Return the edges by which each task follows the last writers of all blocks that it accesses.
+
+    A task before it, in the order of numbers, has written the block; tasks access a block once.
+    """
+    n_tasks = len(accessed.join)
+    task = np.repeat(np.arange(n_tasks, dtype=np.int64), np.diff(accessed.ptr))
+    order = np.argsort(accessed.block, kind="stable")  # by block, then by task
+    block, place = accessed.block[order], np.arange(len(order), dtype=np.int64)
+    latest = np.maximum.accumulate(np.where(accessed.written_bytes[order] > 0, place, -1))
+    before = np.append(-1, latest[:-1])
+    follows = (before >= 0) & (block[before] == block)
+    writer = np.full(len(order), -1, dtype=np.int64)
+    writer[order[follows]] = task[order[before[follows]]]
+    return adjacency(writer[writer >= 0], task[writer >= 0], n_tasks)
+
+
 def first_touch_loop(block_bytes: Int64Array, ops: ArrayLike) -> TaskGraph:
     """Return an initialisation in which one independent task per block writes the whole block.
 
