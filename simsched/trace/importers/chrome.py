@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -66,6 +66,10 @@ class _Slice:
     iteration: int = 0
     first: bool = True
     last: bool = True
+
+
+#: Part of a slice, its start and end, and whether these are the slice's.
+_Interval = tuple[_Slice, int, int, bool, bool]
 
 
 @dataclass
@@ -291,15 +295,18 @@ def _by_time(rows: list[Any]) -> list[Any]:
 def _foreign(found: _Found) -> Recording:
     """Return the recording of a file of another program: each slice is a task."""
     workers = sorted({s.thread for s in found.slices}, key=lambda t: _thread_key(found, t))
-    numbers = {thread: i for i, thread in enumerate(workers)}
-    kept, inner = _nested(found)
+    origin = min(s.start for s in found.slices)
+    own: dict[Thread, list[_Slice]] = {}
+    for piece in found.slices:
+        piece.start, piece.end = piece.start - origin, piece.end - origin
+        own.setdefault(piece.thread, []).append(piece)
+    intervals = {worker: list(_nested(found, own[worker])) for worker in workers}
+    kept = [part[0] for parts in intervals.values() for part in parts if part[-1]]
     kept.sort(key=lambda s: (s.start, s.event))
-    origin = kept[0].start
     for task, piece in enumerate(kept):
         piece.task = task
-        piece.start, piece.end = piece.start - origin, piece.end - origin
     classes = {name: i for i, name in enumerate(dict.fromkeys(s.name for s in kept))}
-    rows = [row for worker in workers for row in _rows_of(inner[worker], numbers[worker])]
+    rows = [row for i, worker in enumerate(workers) for row in _rows_of(intervals[worker], i)]
     end = max(s.end for s in kept)
     rows.append((0, -1, EventKind.ITERATION_START, NONE, NONE, 0, len(kept)))
     rows.append((end, 2, EventKind.ITERATION_END, NONE, NONE, 0, 0))
@@ -331,59 +338,36 @@ def _worker_names(found: _Found, workers: list[Thread]) -> list[str]:
     ]
 
 
-_Tree = list[tuple[_Slice, list[Any]]]
-
-
-def _nested(found: _Found) -> tuple[list[_Slice], dict[Thread, _Tree]]:
-    """Return the slices that can be kept, and per thread as a forest of slices inside slices."""
-    kept: list[_Slice] = []
-    forest: dict[Thread, _Tree] = {}
-    stacks: dict[Thread, list[tuple[_Slice, _Tree]]] = {}
-    for piece in sorted(found.slices, key=lambda s: (s.start, -s.end, s.event)):
-        stack = stacks.setdefault(piece.thread, [])
-        while stack and stack[-1][0].end <= piece.start:
-            stack.pop()
+def _nested(found: _Found, pieces: list[_Slice]) -> Iterator[_Interval]:
+    """Yield what slices of a thread consist of outside of those inside them, in order of time."""
+    stack: list[tuple[_Slice, int, bool]] = []  # with the beginning of the present interval
+    for piece in [*sorted(pieces, key=lambda s: (s.start, -s.end, s.event)), None]:
+        while stack and (piece is None or stack[-1][0].end <= piece.start):
+            inner, since, is_first = stack.pop()
+            yield inner, since, inner.end, is_first, True
+            if stack:
+                stack[-1] = stack[-1][0], inner.end, False
+        if piece is None:
+            return
         if stack and piece.end > stack[-1][0].end:
             found.set_aside(OVERLAPPING, piece.event)
             continue
-        below: _Tree = []
-        (stack[-1][1] if stack else forest.setdefault(piece.thread, [])).append((piece, below))
-        stack.append((piece, below))
-        kept.append(piece)
-    return kept, forest
+        if stack:
+            outer, since, is_first = stack[-1]
+            yield outer, since, piece.start, is_first, False
+        stack.append((piece, piece.start, True))
 
 
-def _rows_of(tree: _Tree, worker: int) -> Iterator[Row]:
+def _rows_of(intervals: Iterable[_Interval], worker: int) -> Iterator[Row]:
     """Yield the events of one worker: (time, phase, kind, worker, task, iteration, arg0).
 
     Of one instant, phase 0 is for what ends intervals that began before.
     """
-    opened = NONE  # when the present interval of the innermost open slice began
-    todo: list[tuple[str, _Slice, _Tree]] = [("open", s, below) for s, below in reversed(tree)]
-    while todo:
-        action, piece, below = todo.pop()
-        base = (worker, piece.task, piece.iteration)
-        if action == "open":
-            kind = EventKind.TASK_START if piece.first else EventKind.TASK_RESUME
-            yield piece.start, 1, kind, *base, 0
-            opened = piece.start
-            todo.append(("close", piece, []))
-            for inner in reversed(below):
-                todo.append(("resume", inner[0], [(piece, [])]))
-                todo.append(("open", *inner))
-                todo.append(("suspend", inner[0], [(piece, [])]))
-            continue
-        time = piece.end if action in ("close", "resume") else piece.start
-        if action == "resume":
-            outer = below[0][0]
-            yield time, 1, EventKind.TASK_RESUME, worker, outer.task, outer.iteration, 0
-            opened = time
-            continue
-        kind = EventKind.TASK_END if piece.last else EventKind.TASK_SUSPEND
-        if action == "suspend":
-            outer = below[0][0]
-            base, kind = (worker, outer.task, outer.iteration), EventKind.TASK_SUSPEND
-        yield time, int(opened >= time), kind, *base, 0
+    for piece, start, end, is_first, is_last in intervals:
+        about = (worker, piece.task, piece.iteration, 0)
+        yield start, 1, EventKind.TASK_START if is_first else EventKind.TASK_RESUME, *about
+        kind = EventKind.TASK_END if is_last else EventKind.TASK_SUSPEND
+        yield end, int(start >= end), kind, *about
 
 
 def _trace(rows: list[Row], path: Path) -> Trace:
@@ -445,7 +429,7 @@ def _own(found: _Found, about: dict[str, Any]) -> Recording:
     rows: list[Row] = []
     kept.sort(key=lambda s: (s.thread[1], s.start, s.end, s.event))
     for tid, mine in groupby(kept, key=lambda s: int(s.thread[1])):
-        rows += _rows_of([(piece, []) for piece in mine], tid - 1)
+        rows += _rows_of([(s, s.start, s.end, s.first, s.last) for s in mine], tid - 1)
     for piece in found.iterations:
         number = _whole(found, piece, "iteration", 2**31 - 1)
         size = n_init if number == 0 and n_init else n_tasks
