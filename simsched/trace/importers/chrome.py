@@ -30,7 +30,7 @@ from simsched.files.errors import ConfigurationError, TraceError
 from simsched.files.limits import TASKS, WORKERS
 from simsched.files.yaml_reader import Section, validate
 from simsched.trace.importers._chrome_json import EVENTS, ChromeFile
-from simsched.trace.importers._rows import open_text
+from simsched.trace.importers._rows import SetAside, open_text
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
@@ -86,25 +86,16 @@ class _Found:
     processes: dict[Any, str] = field(default_factory=dict)
     order: dict[Thread, int] = field(default_factory=dict)
     others: Counter[str] = field(default_factory=Counter)
-    aside: dict[str, list[int]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    aside: SetAside = field(default_factory=lambda: SetAside("event", "{}: event {}"))
 
     def set_aside(self, reason: str, event: int) -> None:
         """Leave an event out."""
-        self.aside.setdefault(reason, []).append(event)
+        self.aside.rows(self.path, [event], reason)
 
     def details(self) -> dict[str, Any]:
         """Return what a recording says about what was left out."""
-        warnings = []
-        for reason, events in sorted(self.aside.items()):
-            count = "1 event" if len(events) == 1 else f"{len(events)} events"
-            warnings.append(f"{self.path}: event {min(events)}: {reason}; {count} set aside")
-        return {
-            "format": "chrome",
-            "set_aside": {reason: len(events) for reason, events in sorted(self.aside.items())},
-            "warnings": [*warnings, *self.notes],
-            "other_events": dict(sorted(self.others.items())),
-        }
+        others = dict(sorted(self.others.items()))
+        return {"format": "chrome", **self.aside.details(), "other_events": others}
 
 
 def _looks_like_chrome(path: Path) -> bool:
@@ -151,7 +142,7 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
     if unit not in UNITS:
         raise TraceError(f"{path}: displayTimeUnit: found {shown(unit)}, accepted ms or ns")
     if file.truncated:
-        found.notes.append(f"{path}: the file is cut off; the events before its end are read")
+        found.aside.note(f"{path}: the file is cut off; the events before its end are read")
     _match_pairs(found)
     if not found.slices:
         raise TraceError(f"{path}: found no slices that are tasks, accepted at least one")
@@ -252,7 +243,7 @@ def _match_pairs(found: _Found) -> None:
         back = sum(rows[i + 1][0] < rows[i][0] for i in range(len(rows) - 1))
         if back:
             first = next(rows[i + 1][1] for i in range(len(rows)) if rows[i + 1][0] < rows[i][0])
-            found.notes.append(
+            found.aside.note(
                 f"{found.path}: event {first}: the clock of thread {thread[0]}/{thread[1]} goes "
                 f"backwards; {back} times, its events are sorted"
             )
@@ -439,7 +430,7 @@ def _own(found: _Found, about: dict[str, Any]) -> Recording:
         raise TraceError(f"{found.path}: found no task that is whole, accepted at least one")
     unknown = int(np.count_nonzero(task_class < 0))
     if unknown:
-        found.notes.append(f"{found.path}: {unknown} tasks are not in the file; given class 0")
+        found.aside.note(f"{found.path}: {unknown} tasks are not in the file; given class 0")
     return Recording(
         told.name,
         _trace(rows, found.path),

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simsched.files.errors import TraceError, nearest
+from simsched.files.errors import TraceError, nearest_hint
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import LINE, SetAside
 from simsched.trace.importers._starpu import (
@@ -75,8 +75,7 @@ def import_tasks_rec(path: Path) -> Recording:
         lines.append(record.line)
     for name in REQUIRED:
         if lines and name not in seen:
-            close = nearest(name, seen)
-            hint = f"; did you mean {close!r}?" if close else ""
+            hint = nearest_hint(name, seen)
             raise TraceError(f"{path}: found no record with the field {name!r}{hint}")
     rows = pd.DataFrame(columns, dtype="string[pyarrow]")
     rows[LINE] = np.array(lines, dtype=np.int64)

@@ -55,7 +55,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from simsched.files.errors import GraphError, nearest
+from simsched.files.errors import GraphError, nearest_hint
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import FloatArray, Int64Array, Workload
 from simsched.workload.importers._naming import check_named
@@ -138,8 +138,7 @@ class _Table:
         frame = _read_csv(path)
         for name in (*NUMBERS, *CYCLES):
             if name not in frame.columns:
-                close = nearest(name, map(str, frame.columns))
-                hint = f"; did you mean {close!r}?" if close else ""
+                hint = nearest_hint(name, map(str, frame.columns))
                 raise GraphError(f"{path}: found no column {name!r}, which is required{hint}")
         if frame.empty:
             raise GraphError(f"{path}: found no tasks, accepted at least one row")
