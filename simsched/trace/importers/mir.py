@@ -29,25 +29,17 @@ import numpy as np
 from simsched.files.errors import ConfigurationError, TraceError
 from simsched.files.units import PS_PER_S, parse_frequency
 from simsched.trace.importers._events import make_trace, overlapping
-from simsched.trace.importers.registry import trace_importer
+from simsched.trace.importers.registry import by_head, trace_importer
 from simsched.trace.recording import Recording
 from simsched.workload.importers import import_measured
-from simsched.workload.importers._source import read_head
+from simsched.workload.importers.mir import looks_like_mir
 
 LIMIT_PS = 2**62
 INNER = "inner tasks: the file does not say when they were active"
 OVERLAP = "leaves that start before an earlier one on the same core has ended"
 
 
-def _looks_like_mir(path: Path) -> bool:
-    """Say whether the first line of a file has the columns of MIR."""
-    if path.is_dir():
-        return False
-    names = read_head(path).partition(b"\n")[0].replace(b'"', b"").strip().split(b",")
-    return {b"task", b"creation_cycles", b"exec_end_instant"} <= set(names)
-
-
-@trace_importer("mir", recognises=_looks_like_mir)
+@trace_importer("mir", recognises=by_head(looks_like_mir))
 def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
     """Measured OpenMP task statistics of the MIR runtime, CSV.
 
@@ -81,7 +73,7 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
     worker = measured.task_core[leaves].astype(np.int64)
     wrong = overlapping(worker, start_ps, end_ps)
     keep = ~wrong
-    if not keep.any():
+    if wrong.all():
         raise TraceError(f"{path}: found no leaf that can be placed in time")
     counts = {INNER: workload.graph.n_tasks - len(leaves), OVERLAP: int(wrong.sum())}
     aside = {reason: count for reason, count in counts.items() if count}

@@ -30,22 +30,18 @@ from simsched.trace.importers._starpu import (
     starpu_recording,
 )
 from simsched.trace.importers._starpu_graph import Timings
-from simsched.trace.importers.registry import trace_importer
+from simsched.trace.importers.registry import by_head, trace_importer
 from simsched.trace.importers.starvz import worker_kinds
 from simsched.trace.recording import Recording
-from simsched.workload.importers._source import read_head
 
 PLATFORMS = ("platform_file.rec", "perfmodel.rec")
 
 
-def _looks_like_tasks_rec(path: Path) -> bool:
-    """Say whether a file has records with a job."""
-    if path.is_dir():
-        return False
-    return any(line.startswith(b"JobId:") for line in read_head(path).splitlines())
+def _has_jobs(head: bytes) -> bool:
+    return any(line.startswith(b"JobId:") for line in head.splitlines())
 
 
-@trace_importer("tasks_rec", recognises=_looks_like_tasks_rec)
+@trace_importer("tasks_rec", recognises=by_head(_has_jobs))
 def import_tasks_rec(path: Path) -> Recording:
     """StarPU's ``tasks.rec``, records of GNU recutils.
 

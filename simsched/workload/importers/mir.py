@@ -75,13 +75,13 @@ CYCLES = (
 LARGEST = 2**53
 
 
-def _looks_like_mir(head: bytes) -> bool:
+def looks_like_mir(head: bytes) -> bool:
     """Say whether the first line of a file has the columns of MIR."""
     names = head.partition(b"\n")[0].replace(b'"', b"").strip().split(b",")
     return {b"task", b"creation_cycles", b"exec_end_instant"} <= set(names)
 
 
-@importer("mir", suffixes=(".csv", ".csv.gz"), recognises=_looks_like_mir)
+@importer("mir", suffixes=(".csv", ".csv.gz"), recognises=looks_like_mir)
 def import_mir(path: Path) -> MeasuredWorkload:
     """Measured OpenMP task statistics of the MIR runtime, CSV.
 

@@ -81,12 +81,12 @@ class _Instance:
     unit_source: str
 
 
-def _looks_like_wfformat(head: bytes) -> bool:
+def looks_like_wfformat(head: bytes) -> bool:
     """Say whether the beginning of a file has the keys of WfFormat."""
     return b'"schemaVersion"' in head or b'"workflow"' in head
 
 
-@importer("wfformat", suffixes=(".json", ".json.gz"), recognises=_looks_like_wfformat)
+@importer("wfformat", suffixes=(".json", ".json.gz"), recognises=looks_like_wfformat)
 def import_wfformat(
     path: Path,
     *,
