@@ -105,7 +105,6 @@ def stencil_grid(
 def grid_sweep(
     name: str,
     in_place: bool,
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     size_x: Extent = 2**22,
     size_y: Extent | None = None,
@@ -129,8 +128,6 @@ def grid_sweep(
         Name of the workload.
     in_place : bool
         Whether low sides come from the present sweep (seidel) or from the one before (jacobi).
-    seed : int
-        Unused: the workload is not random.
     size_x, size_y, size_z : int
         Elements of the matrix along each dimension; leave out `size_z`, or it and `size_y`.
     block_x, block_y, block_z : int

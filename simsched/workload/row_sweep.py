@@ -207,7 +207,6 @@ def sweep_workload(
 
 def row_sweep(
     name: str,
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     rows: Count = 1024,
     lines: Count = 1,
@@ -237,8 +236,6 @@ def row_sweep(
     ----------
     name : str
         Name of the workload.
-    seed : int
-        Unused: the workload is not random.
     rows, lines, columns : int
         Size of the matrix.
     element_bytes : int

@@ -52,7 +52,6 @@ GROUP, TOKEN_BYTES = 8, 4
 
 @generator("bitonic", small={"stages": 3, "block_elements": 512, "global_pieces": 2})
 def bitonic(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     stages: Annotated[int, Bounds(1, 20)] = 6,
     block_elements: Count = 2**16,
@@ -67,8 +66,6 @@ def bitonic(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     stages : int
         Stages P; there are 2^P blocks.
     block_elements : int

@@ -23,7 +23,6 @@ from simsched.workload.registry import MIB, Count, Size, generator
 
 @generator("block_copies", small={"copies": 6, "block_bytes": 20_000, "piece_bytes": 3000})
 def block_copies(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     copies: Count = 64,
     block_bytes: Size = 128 * MIB,
@@ -35,8 +34,6 @@ def block_copies(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     copies : int
         Number of copies.
     block_bytes : int

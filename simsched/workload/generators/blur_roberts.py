@@ -56,7 +56,6 @@ _AROUND = [(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if (x, y) != (0, 0)]
     small={"size_x": 64, "size_y": 48, "block_x": 16, "block_y": 8, "global_pieces": 2},
 )
 def blur_roberts(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     size_x: Extent = 2**12,
     size_y: Extent = 2**12,
@@ -73,8 +72,6 @@ def blur_roberts(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     size_x, size_y : int
         Pixels of the image.
     block_x, block_y : int

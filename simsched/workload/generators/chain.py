@@ -14,7 +14,6 @@ from simsched.workload.registry import Cost, Count, generator
 
 @generator("chain", small={"tasks": 12, "iterations": 2})
 def chain(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     tasks: Count = 100,
     ops: Cost = 1e6,
@@ -24,8 +23,6 @@ def chain(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     tasks : int
         Length of the chain.
     ops : float

@@ -67,7 +67,6 @@ _BENCH_CUBE = 1e6
 
 @generator("cholesky", small={"tiles": 5, "tile_size": 32, "iterations": 2})
 def cholesky(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     tiles: Annotated[int, Bounds(1, 1500)] = 16,
     tile_size: Annotated[int, Bounds(1, 100_000)] = 256,
@@ -80,8 +79,6 @@ def cholesky(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     tiles : int
         Tiles in a row of the matrix.
     tile_size : int

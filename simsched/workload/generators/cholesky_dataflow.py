@@ -55,7 +55,6 @@ TOKEN_BYTES = 4
 
 @generator("cholesky_dataflow", small={"tiles": 4, "tile_size": 16, "global_pieces": 2})
 def cholesky_dataflow(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     tiles: Annotated[int, Bounds(1, 400)] = 16,
     tile_size: Annotated[int, Bounds(1, 100_000)] = 256,
@@ -69,8 +68,6 @@ def cholesky_dataflow(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     tiles : int
         Tiles in a row of the matrix.
     tile_size : int

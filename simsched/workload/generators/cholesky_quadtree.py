@@ -45,7 +45,6 @@ _FACTOR, _SOLVE, _MULTIPLY = range(3)
 
 @generator("cholesky_quadtree", small={"levels": 2, "tile_size": 16, "iterations": 2})
 def cholesky_quadtree(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     levels: Annotated[int, Bounds(0, 7)] = 4,
     tile_size: Annotated[int, Bounds(1, 100_000)] = 32,
@@ -58,8 +57,6 @@ def cholesky_quadtree(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     levels : int
         How often the matrix is divided; it has ``2**levels`` tiles in a row.
     tile_size : int

@@ -40,7 +40,6 @@ _DIVIDE, _TRANSFORM, _SPREAD, _COMBINE = range(4)
 
 @generator("fft", small={"points": 256, "leaf_points": 32, "iterations": 2})
 def fft(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     points: Annotated[int, Bounds(2, 2**30)] = 1 << 16,
     leaf_points: Annotated[int, Bounds(2, 2**30)] = 256,
@@ -53,8 +52,6 @@ def fft(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     points : int
         Number of points N, a power of two.
     leaf_points : int

@@ -22,7 +22,6 @@ from simsched.workload.registry import MIB, Count, Size, generator
 
 @generator("flows", small={"tasks": 40})
 def flows(
-    seed: int,  # noqa: ARG001 - the numbers are those of the benchmark
     *,
     tasks: Count = 1000,
     blocks: Count = 8,
@@ -33,8 +32,6 @@ def flows(
 
     Parameters
     ----------
-    seed : int
-        Unused: bytes are those of the benchmark generator.
     tasks : int
         How many.
     blocks : int

@@ -55,7 +55,6 @@ _PIVOT = 2
 
 @generator("ge", small={"size": 64, "iterations": 7})
 def ge(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     size: Annotated[int, Bounds(2, 100_000)] = 1024,
     element_bytes: Size = 8,
@@ -73,8 +72,6 @@ def ge(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     size : int
         Rows and columns n of the matrix, updated in place.
     element_bytes : int

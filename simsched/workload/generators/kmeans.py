@@ -64,7 +64,6 @@ GROUP, TOKEN_BYTES, VALUE_BYTES = 4, 4, 4
     small={"points": 400, "block_points": 50, "rounds": 2, "fan": 3, "global_pieces": 2},
 )
 def kmeans(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     points: Count = 640_000,
     block_points: Count = 10_000,
@@ -82,8 +81,6 @@ def kmeans(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     points, block_points : int
         Points in all and in a block.
     dimensions, clusters : int

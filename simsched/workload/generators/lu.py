@@ -56,7 +56,6 @@ ELEMENT_BYTES = {"single": 4, "double": 8}
 
 @generator("lu", small={"tiles": 4, "tile_size": 32, "iterations": 2})
 def lu(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     tiles: Annotated[int, Bounds(1, 1000)] = 16,
     tile_size: Annotated[int, Bounds(1, 100_000)] = 960,
@@ -69,8 +68,6 @@ def lu(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     tiles : int
         Tiles in a row of the matrix.
     tile_size : int

@@ -36,7 +36,6 @@ Coordinate = Annotated[float, Bounds(-4, 4)]
 
 @generator("mandelbrot", small={"rows": 32, "columns": 32, "most_steps": 50, "leaf_rows": 2})
 def mandelbrot(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     rows: Count = 256,
     columns: Count = 256,
@@ -54,8 +53,6 @@ def mandelbrot(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     rows, columns : int
         Size of the image.
     most_steps : int

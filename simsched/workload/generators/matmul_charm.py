@@ -48,7 +48,6 @@ from simsched.workload.registry import Cost, Count, Size, generator
     small={"order": 96, "chare_rows": 8, "chare_columns": 3, "row_block": 5, "depth_block": 40},
 )
 def matmul_charm(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     order: Count = 2048,
     chare_rows: Count = 16,
@@ -64,8 +63,6 @@ def matmul_charm(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     order : int
         Rows and columns of the matrices.
     chare_rows, chare_columns : int

@@ -52,7 +52,6 @@ _LEVELS = 40  # an allowance for the levels of joins
 
 @generator("mergesort", small={"items": 4096, "leaf_items": 128, "iterations": 2})
 def mergesort(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     items: Count = 1 << 20,
     element_bytes: Size = 4,
@@ -69,8 +68,6 @@ def mergesort(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     items : int
         Number of items N.
     element_bytes : int

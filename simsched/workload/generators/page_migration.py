@@ -44,7 +44,6 @@ LINE_BYTES = 64
     },
 )
 def page_migration(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     threads: Count = 64,
     changes: Count = 8,
@@ -57,8 +56,6 @@ def page_migration(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     threads : int
         Threads T, one per worker.
     changes : int

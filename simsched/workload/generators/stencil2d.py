@@ -51,7 +51,6 @@ _STAR = ((-1, 0), (0, -1), (0, 0), (0, 1), (1, 0))
     },
 )
 def stencil2d(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     width: Count = 16,
     height: Count = 16,
@@ -68,8 +67,6 @@ def stencil2d(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     width, height : int
         Tiles in a row and in a column.
     steps : int

@@ -51,7 +51,6 @@ from simsched.workload.registry import Cost, Count, Size, generator
     },
 )
 def stencil3d_charm(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     chares_x: Count = 4,
     chares_y: Count = 4,
@@ -70,8 +69,6 @@ def stencil3d_charm(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     chares_x, chares_y, chares_z : int
         Chares in each direction.
     elements_x, elements_y, elements_z : int
