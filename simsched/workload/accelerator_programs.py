@@ -22,8 +22,7 @@ occupancy              0.3 to 0.8, even; 1 for `hsort` and `hw`
 
 References
 ----------
-Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-sections 8.3, 8.6, 8.7.5 and 8.10.
+Book of docs/sources, sections 8.3, 8.6, 8.7.5 and 8.10.
 """
 
 from __future__ import annotations

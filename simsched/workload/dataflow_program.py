@@ -13,8 +13,7 @@ The same program comes in versions:
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, sections 2 and 4.3.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), sections 2 and 4.3.
 """
 
 from __future__ import annotations

@@ -16,10 +16,10 @@ With N tasks and m functions, whose tasks cost between `heavy_ops` and `light_op
 
 References
 ----------
-Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-5.10 and Table 5.7 (BWT, DMC, GA, LZW, MD5, SHA-1: more than 128 or 256 tasks in a batch, of
-different sizes; GA of Fig. 5.13: four functions, alpha, alpha, alpha and the rest, from below 10 ms
-to below 200 us). Numbers of functions and of batches and the distribution of sizes are not stated.
+Book of docs/sources, section 5.10 and Table 5.7 (BWT, DMC, GA, LZW, MD5, SHA-1: more than 128 or
+256 tasks in a batch, of different sizes; GA of Fig. 5.13: four functions, alpha, alpha, alpha and
+the rest, from below 10 ms to below 200 us). Numbers of functions and of batches and the
+distribution of sizes are not stated.
 """
 
 from __future__ import annotations

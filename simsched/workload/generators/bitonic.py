@@ -30,9 +30,9 @@ In the shared version tasks sort the global array in place; init and term move n
 
 References
 ----------
-K. E. Batcher, *Sorting networks and their applications*, AFIPS 1968. A. Drebes, A. Pop,
-K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT 2016, section 4.3;
-dependences and creation as in the benchmark of the OpenStream distribution, December 2015.
+K. E. Batcher, *Sorting networks and their applications*, AFIPS 1968. Drebes et al., PACT 2016
+(docs/sources/dataflow.md), section 4.3; dependences and creation as in the benchmark of the
+OpenStream distribution, December 2015.
 """
 
 from __future__ import annotations

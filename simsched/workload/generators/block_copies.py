@@ -7,9 +7,8 @@ that goes by the number puts them on one memory and the others on another.
 
 References
 ----------
-K. Chandrasekar, X. Ni, L. V. Kale, *A Memory Heterogeneity-Aware Runtime System for
-bandwidth-sensitive HPC applications*, IPDPS Workshops 2017, section IV-D (64 threads that copy
-blocks between two memories at the same time).
+Chandrasekar et al., IPDPS Workshops 2017 (docs/sources/charm.md), section IV-D (64 threads that
+copy blocks between two memories at the same time).
 """
 
 from __future__ import annotations

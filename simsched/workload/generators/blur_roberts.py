@@ -25,9 +25,8 @@ In the shared version blur writes a second global image, from which roberts read
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, section 4.3, Table 3 and Fig. 4; dependences and creation as in the benchmark ``ring-roberts``
-of the OpenStream distribution, December 2015.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), section 4.3, Table 3 and Fig. 4; dependences
+and creation as in the benchmark ``ring-roberts`` of the OpenStream distribution, December 2015.
 """
 
 from __future__ import annotations

@@ -13,10 +13,9 @@ searches other positions in every run; here the whole tree is searched.
 
 References
 ----------
-Schaeffer et al., *Checkers is solved*, Science 317, 2007 (number of moves). Frigo et al., *The
-implementation of the Cilk-5 multithreaded language*, PLDI 1998, and its program ``ck``. Chen and
-Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.8
-(program ``Ck``, CPU-bound; no size is stated).
+Schaeffer et al., *Checkers is solved*, Science 317, 2007 (number of moves). Frigo et al., PLDI
+1998, and its program ``ck``. Book of docs/sources, section 3.8 (program ``Ck``, CPU-bound; no size
+is stated).
 """
 
 from __future__ import annotations

@@ -33,10 +33,9 @@ All buffers but that one have ``b^2 e`` bytes.
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, sections 2, 4.4 and Fig. 6; tasks, proxies and who creates them as in the benchmark
-`stream_df_cholesky` of the OpenStream distribution, whose last final creates a task for the 4
-bytes.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), sections 2, 4.4 and Fig. 6; tasks, proxies and
+who creates them as in the benchmark `stream_df_cholesky` of the OpenStream distribution, whose last
+final creates a task for the 4 bytes.
 """
 
 from __future__ import annotations

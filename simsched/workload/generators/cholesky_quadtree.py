@@ -23,9 +23,8 @@ is dense. Its number of tiles and their size are not stated.
 
 References
 ----------
-Frigo et al., *The implementation of the Cilk-5 multithreaded language*, PLDI 1998 (program
-``cholesky``). Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer
-2017, section 3.8 (program ``Cholesky``, CPU-bound).
+Frigo et al., PLDI 1998 (program ``cholesky``). Book of docs/sources, section 3.8 (program
+``Cholesky``, CPU-bound).
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@
 
 References
 ----------
-Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-6.1 and Table 6.2 (the programs; Fig. 6.1: the speed of a GPU by the size of its work).
+Book of docs/sources, section 6.1 and Table 6.2 (the programs; Fig. 6.1: the speed of a GPU by the
+size of its work).
 """
 
 from __future__ import annotations

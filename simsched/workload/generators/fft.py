@@ -17,9 +17,8 @@ With N = 2^k points and leaves of n = 2^j (`leaf_points`), d = k - j:
 References
 ----------
 Cooley and Tukey, *An algorithm for the machine calculation of complex Fourier series*, Mathematics
-of Computation 19, 1965. Frigo et al., *The implementation of the Cilk-5 multithreaded language*,
-PLDI 1998 (program ``fft``). Chen and Guo, *Task Scheduling for Multi-core and Parallel
-Architectures*, Springer 2017, section 3.8 (program ``FFT``, CPU-bound; no size is stated).
+of Computation 19, 1965. Frigo et al., PLDI 1998 (program ``fft``). Book of docs/sources, section
+3.8 (program ``FFT``, CPU-bound; no size is stated).
 """
 
 from __future__ import annotations

@@ -16,9 +16,8 @@ With I islands of P individuals of g bytes, and groups of at most `leaf_individu
 References
 ----------
 Whitley, Rana and Heckendorn, *The island model genetic algorithm: on separability, population size
-and convergence*, Journal of Computing and Information Technology 7(1), 1999. Chen and Guo, *Task
-Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.8 (program ``GA``,
-an island model, CPU-bound; no size is stated).
+and convergence*, Journal of Computing and Information Technology 7(1), 1999. Book of docs/sources,
+section 3.8 (program ``GA``, an island model, CPU-bound; no size is stated).
 """
 
 from __future__ import annotations

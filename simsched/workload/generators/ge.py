@@ -25,9 +25,8 @@ is that all caches fetch it again after the root has written it.
 
 References
 ----------
-Golub and Van Loan, *Matrix Computations*, 4th edition 2013, section 3.2. Chen and Guo, *Task
-Scheduling for Multi-core and Parallel Architectures*, Springer 2017, chapters 3 and 4 (programs
-``GE`` and ``GE-ir``, divided by rows; more is not said).
+Golub and Van Loan, *Matrix Computations*, 4th edition 2013, section 3.2. Book of docs/sources,
+chapters 3 and 4 (programs ``GE`` and ``GE-ir``, divided by rows; more is not said).
 """
 
 from __future__ import annotations

@@ -8,9 +8,8 @@ dimension, at most R tasks of it can run at the same time.
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, section 4.3, Table 3 and Fig. 4; dependences and creation as in the benchmark of the
-OpenStream distribution, December 2015.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), section 4.3, Table 3 and Fig. 4; dependences
+and creation as in the benchmark of the OpenStream distribution, December 2015.
 """
 
 from __future__ import annotations

@@ -32,9 +32,8 @@ buffers are tokens.
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, section 4.3 and Table 3; dependences as in the benchmark of the OpenStream distribution,
-December 2015.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), section 4.3 and Table 3; dependences as in the
+benchmark of the OpenStream distribution, December 2015.
 """
 
 from __future__ import annotations

@@ -11,9 +11,8 @@ With R rows, C columns and at most m iterations per point:
 
 References
 ----------
-Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-3.8 (program ``Mandelbrot``, CPU-bound; neither size nor region are stated: the defaults hold the
-whole set).
+Book of docs/sources, section 3.8 (program ``Mandelbrot``, CPU-bound; neither size nor region are
+stated: the defaults hold the whole set).
 """
 
 from __future__ import annotations

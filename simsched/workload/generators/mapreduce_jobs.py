@@ -6,8 +6,8 @@ blocks, ``3 S + R (S + 3)`` accesses and S more for each reduce task whose buffe
 
 References
 ----------
-Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-7.5 (benchmarks WordCount and Sort of Hadoop 0.19; sizes are not published).
+Book of docs/sources, section 7.5 (benchmarks WordCount and Sort of Hadoop 0.19; sizes are not
+published).
 """
 
 from __future__ import annotations

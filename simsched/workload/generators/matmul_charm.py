@@ -27,10 +27,9 @@ those that run at the same time use 64 panels of A and one or two of B: 96 rows 
 
 References
 ----------
-K. Chandrasekar, X. Ni, L. V. Kale, *A Memory Heterogeneity-Aware Runtime System for
-bandwidth-sensitive HPC applications*, IPDPS Workshops 2017, section V-B. K. Goto, R. A. van de
-Geijn, *Anatomy of high-performance matrix multiplication*, ACM TOMS 34(3), 2008 (what is kept and
-what is streamed).
+Chandrasekar et al., IPDPS Workshops 2017 (docs/sources/charm.md), section V-B. K. Goto, R. A. van
+de Geijn, *Anatomy of high-performance matrix multiplication*, ACM TOMS 34(3), 2008 (what is kept
+and what is streamed).
 """
 
 from __future__ import annotations

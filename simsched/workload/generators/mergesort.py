@@ -18,9 +18,8 @@ plans with the data of leaves.
 
 References
 ----------
-Knuth, *The Art of Computer Programming*, volume 3, section 5.2.4. Chen and Guo, *Task Scheduling
-for Multi-core and Parallel Architectures*, Springer 2017, chapter 3 (program ``Mergesort``, of 1024
-x 1024 integers; more is not said).
+Knuth, *The Art of Computer Programming*, volume 3, section 5.2.4. Book of docs/sources, chapter 3
+(program ``Mergesort``, of 1024 x 1024 integers; more is not said).
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ Run it with a policy that keeps thread i on worker i (``pinned_threads``).
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, section 6.1. The number of sets is not stated there; one per change is taken.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), section 6.1. The number of sets is not stated
+there; one per change is taken.
 """
 
 from __future__ import annotations

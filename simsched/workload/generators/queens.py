@@ -16,9 +16,8 @@
 References
 ----------
 Knuth, *Estimating the efficiency of backtrack programs*, Mathematics of Computation 29, 1975. Frigo
-et al., *The implementation of the Cilk-5 multithreaded language*, PLDI 1998 (program ``queens``).
-Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-3.8 (programs ``Queens(20)`` and ``Queens(15)``, CPU-bound; a cut-off is not stated).
+et al., PLDI 1998 (program ``queens``). Book of docs/sources, section 3.8 (programs ``Queens(20)``
+and ``Queens(15)``, CPU-bound; a cut-off is not stated).
 """
 
 from __future__ import annotations

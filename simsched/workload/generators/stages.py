@@ -14,8 +14,8 @@ References
 ----------
 Bienia, Kumar, Singh and Li, *The PARSEC benchmark suite: characterization and architectural
 implications*, Princeton TR-811-08, 2008 (stages of dedup and ferret, the first and the last of
-which are serial). Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*,
-Springer 2017, section 5.10 (the same programs; inputs and times of stages are not stated).
+which are serial). Book of docs/sources, section 5.10 (the same programs; inputs and times of stages
+are not stated).
 """
 
 from __future__ import annotations

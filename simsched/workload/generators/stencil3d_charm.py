@@ -24,8 +24,7 @@ every visit of a chare: `sweeps` is 20. The shape of the blocks is not stated.
 
 References
 ----------
-K. Chandrasekar, X. Ni, L. V. Kale, *A Memory Heterogeneity-Aware Runtime System for
-bandwidth-sensitive HPC applications*, IPDPS Workshops 2017, section V-A.
+Chandrasekar et al., IPDPS Workshops 2017 (docs/sources/charm.md), section V-A.
 """
 
 from __future__ import annotations

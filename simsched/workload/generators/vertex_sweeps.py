@@ -13,11 +13,9 @@ of 1,024 vertices.
 
 References
 ----------
-Zhao et al., *Bandwidth and Locality Aware Task-stealing for Manycore Architectures with
-Bandwidth-Asymmetric Memory*, ACM TACO 15(4), 2018, Tables 2 and 3 (sizes; the distribution of
-degrees and the skew are not given there).
-Raghavan, Albert and Kumara, *Near linear time algorithm to detect community structures in
-large-scale networks*, Physical Review E 76, 2007.
+Zhao et al., ACM TACO 15(4), 2018 (docs/sources/bats.md), Tables 2 and 3 (sizes; the distribution of
+degrees and the skew are not given there). Raghavan, Albert and Kumara, *Near linear time algorithm
+to detect community structures in large-scale networks*, Physical Review E 76, 2007.
 """
 
 from __future__ import annotations
