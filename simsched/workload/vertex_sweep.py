@@ -106,11 +106,6 @@ def vertex_sweep(
         Operations of an iteration and of the initialisation.
     iterations : int
         Number of iterations.
-
-    Raises
-    ------
-    ConfigurationError
-        An empty range of degrees, or a graph that is too large.
     """
     chance = _degree_distribution(name, degrees, lowest_degree, highest_degree, degree_exponent)
     mean = float(chance @ np.arange(lowest_degree, highest_degree + 1))

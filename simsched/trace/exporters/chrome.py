@@ -56,11 +56,6 @@ def export_chrome(
         successor are drawn.
     bins : int
         Number of values of each bandwidth.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written.
     """
     found = timeline(recording.trace)
     stolen, wanted, remarks = drawn_arrows(recording, found, dependences)

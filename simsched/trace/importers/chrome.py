@@ -125,12 +125,6 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
     category : str, optional
         Only slices of this category are tasks. By default all are; in our own files, those of
         category "task".
-
-    Raises
-    ------
-    TraceError
-        The file cannot be read, an event lacks a field or has a wrong one, or there are no slices.
-        The message names the event, counted from 0.
     """
     file, found = ChromeFile(path), _Found(path)
     with _no_collection():

@@ -49,13 +49,6 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
         The file, gzip or not.
     clock : str
         Frequency of the cycles, with its unit: ``"2.1 GHz"``.
-
-    Raises
-    ------
-    ConfigurationError
-        No clock, or none that is a frequency.
-    GraphError
-        The file is wrong; see `simsched.workload.importers.mir.import_mir`.
     """
     hertz = _hertz(path, clock)
     found = import_measured(path, format="mir")

@@ -88,11 +88,6 @@ def import_starvz(path: Path) -> Recording:
     ----------
     path : Path
         The directory, or the file of the tasks.
-
-    Raises
-    ------
-    TraceError
-        A file cannot be read or lacks a column, or no task was executed.
     """
     aside = SetAside()
     if not path.is_dir():

@@ -49,11 +49,6 @@ def import_tasks_rec(path: Path) -> Recording:
     ----------
     path : Path
         The file, gzip or not.
-
-    Raises
-    ------
-    TraceError
-        The file cannot be read, a line is no field, or no task was executed.
     """
     aside = SetAside()
     wanted = (*REQUIRED, *OPTIONAL)

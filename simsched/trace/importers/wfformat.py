@@ -55,13 +55,6 @@ def import_wfformat_recording(path: Path, *, starts: str = "executedAt") -> Reco
         The file, gzip or not.
     starts : {"executedAt", "earliest"}
         Where starts come from: the file, or the ends of predecessors, which is an inference.
-
-    Raises
-    ------
-    TraceError
-        No task can be placed in time.
-    GraphError
-        The file is wrong; see `simsched.workload.importers.wfformat.import_wfformat`.
     """
     if starts not in STARTS:
         raise ConfigurationError(unknown_name("starts", starts, STARTS))

@@ -46,11 +46,6 @@ def import_dot(
     cost, cost_unit, reference_speed, edge_bytes, task_class
         As for :func:`~simsched.workload.importers.from_networkx`; not for our own files. Numbers
         may be quoted.
-
-    Raises
-    ------
-    GraphError
-        The file is not DOT or its graph is not accepted.
     """
     return from_networkx(
         parse_dot(read_text(path), str(path)),

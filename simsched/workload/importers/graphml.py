@@ -48,11 +48,6 @@ def import_graphml(
         The file, gzip or not. Of several graphs in it only one is accepted.
     cost, cost_unit, reference_speed, edge_bytes, task_class
         As for :func:`~simsched.workload.importers.from_networkx`; not for our own files.
-
-    Raises
-    ------
-    GraphError
-        The file is not GraphML or its graph is not accepted.
     """
     return from_networkx(
         _parse(path, read_text(path)),

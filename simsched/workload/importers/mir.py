@@ -89,12 +89,6 @@ def import_mir(path: Path) -> MeasuredWorkload:
     ----------
     path : Path
         The file, gzip or not.
-
-    Raises
-    ------
-    GraphError
-        The file is not CSV, lacks a column or a task, or its numbers contradict each other; the
-        message names the line.
     """
     table = _Table(path)
     parent = _parents(table)

@@ -104,12 +104,6 @@ def import_wfformat(
         of the machines in the file, or 10**9.
     size_unit : {"bytes", "kB"}, optional
         Unit of all file sizes; by default it follows from the version and the workflow system.
-
-    Raises
-    ------
-    GraphError
-        The file is not JSON, has another version, lacks a key, or refers to something that is not
-        there.
     """
     top = read_json(path)
     version = _version(top)
