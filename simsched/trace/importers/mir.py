@@ -3,21 +3,15 @@
 Columns and what they mean are described in :mod:`simsched.workload.importers.mir`, which reads the
 file and makes the graph: all tasks, as a spawn tree. What happened when:
 
-* A leaf runs without interruption, so it started `exec_cycles` before its ``exec_end_instant``; no
-  two leaves of the published run overlap on a core.
+* A leaf runs without interruption, so it started `exec_cycles` before its ``exec_end_instant``.
 * An inner task is active in pieces: between its spawns, and in its wait whenever its core does not
-  run another task. The file has its end and the sum of the pieces, not where they lie. If cores
-  were never idle inside a task, the pieces would follow from the ends; but then 600 of the 8,191
-  children of the published run start before they are created. So inner tasks have no events; they
-  are counted as set aside, and the time that each core was inside any task, inner ones included, is
-  in ``details["core_busy_s"]``.
+  run another task. The file has its end and the sum of the pieces, not where they lie. So inner
+  tasks have no events; they are counted as set aside, and the time that each core was inside any
+  task, inner ones included, is in ``details["core_busy_s"]``.
 
-The file counts cycles. What a cycle lasts it does not say: the option `clock` is required.
-
-Time begins at the latest instant at which the first task can have started (345.8 M cycles in the
-published run, 91.0 M before the first leaf); see `simsched.workload.importers.measured.Measured`.
-The iteration ends when the last task, leaf or not, has ended. Workers are the cores that ran
-something.
+Time begins at the latest instant at which the first task can have started; see
+`simsched.workload.importers.measured.Measured`. The iteration ends when the last task, leaf or not,
+has ended. Workers are the cores that ran something.
 """
 
 from __future__ import annotations

@@ -19,12 +19,6 @@ columns computes block (i, j) of C with one call of a tuned matrix product (dgem
 
 That the library copies what it streams into buffers of its own is left out.
 
-Published are total working sets of 24 to 54 GB, which are n = 32,768 to 49,152, and a reduced
-working set of 6 GB on 64 processing elements. Neither the shape of the array nor the map of chares
-to processing elements is stated. With rows of chares on each processing element (`mapping` block)
-those that run at the same time use 64 panels of A and one or two of B: 96 rows of chares for n =
-32,768 (5.3 GiB and one or two panels of B of 256 MiB), 128 for 40,960 and 192 for 49,152 (6 GiB).
-
 References
 ----------
 Chandrasekar et al., IPDPS Workshops 2017 (docs/sources/charm.md), section V-B. K. Goto, R. A. van

@@ -14,14 +14,6 @@ With X x Y x Z chares of x x y x z elements of e bytes, and s sweeps per iterati
 * *Operations.* `ops_per_element` for each element and sweep: six additions and two multiplications.
 * *Initialisation.* One task per chare writes its block and its planes.
 
-In the publication a chare runs when its messages have arrived. Every iteration therefore waits for
-the slowest neighbour of the one before; here it waits for all chares.
-
-The published grid has 32 GB. Its *reduced working set*, what the chares that run at the same time
-use, was 2 to 8 GB on 64 processing elements: 1,024 chares of 32 MiB (128 x 128 x 128 elements), 512
-of 64 MiB or 256 of 128 MiB. 20 iterations are said to mimic tiling, that is more computation for
-every visit of a chare: `sweeps` is 20. The shape of the blocks is not stated.
-
 References
 ----------
 Chandrasekar et al., IPDPS Workshops 2017 (docs/sources/charm.md), section V-A.
