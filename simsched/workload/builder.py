@@ -7,8 +7,8 @@ listed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,6 +88,14 @@ def adjacency(source: ArrayLike, target: ArrayLike, n_tasks: int) -> Adjacency:
         raise GraphError(f"edges: found {len(sources)} sources and {len(targets)} targets")
     order, ptr = _group(sources, n_tasks, "edge")
     return Adjacency(ptr, targets if order is None else targets[order])
+
+
+def edges(pairs: Iterable[tuple[NDArray[Any], ...]], n_tasks: int) -> Adjacency:
+    """Return the edges between the tasks of pairs of arrays, those of one pair after another's."""
+    source, target = (
+        np.concatenate([array.ravel() for array in ends]) for ends in zip(*pairs, strict=True)
+    )
+    return adjacency(source, target, n_tasks)
 
 
 def accesses(

@@ -25,7 +25,7 @@ from typing import Annotated
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload.builder import adjacency, build_graph, check_size
+from simsched.workload.builder import adjacency, build_graph, check_size, edges
 from simsched.workload.draws import stream
 from simsched.workload.graph import FloatArray, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Fraction, generator
@@ -67,10 +67,9 @@ def stages(
     n_tasks = 1 + chunks * n_stages
     check_size("stages", tasks=n_tasks)
     task = 1 + np.arange(n_tasks - 1).reshape(chunks, n_stages)
-    edges = [(task[:, :-1], task[:, 1:])]
-    edges += [(task[:-1, 0], task[1:, 0])] if serial_input else []
-    edges += [(task[:-1, -1], task[1:, -1])] if serial_output and n_stages > 1 else []
-    source, target = (np.concatenate([pair[k].ravel() for pair in edges]) for k in (0, 1))
+    pairs = [(task[:, :-1], task[:, 1:])]
+    pairs += [(task[:-1, 0], task[1:, 0])] if serial_input else []
+    pairs += [(task[:-1, -1], task[1:, -1])] if serial_output and n_stages > 1 else []
     mean = np.tile(chunk_ops * weights / weights.sum(), chunks)
     deviation = spread * (2.0 * stream(seed, "costs").random(n_tasks - 1) - 1.0)
     graph = build_graph(
@@ -78,7 +77,7 @@ def stages(
         task_class=np.concatenate(([0], np.tile(1 + np.arange(n_stages), chunks))),
         class_names=("main", *(f"stage{i}" for i in range(n_stages))),
         children=adjacency(np.zeros(n_tasks - 1, int), task.ravel(), n_tasks),
-        successors=adjacency(source, target, n_tasks),
+        successors=edges(pairs, n_tasks),
     )
     return Workload("stages", graph, iterations)
 
