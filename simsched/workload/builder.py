@@ -144,6 +144,12 @@ def accesses(
     return Accesses(ptr, join, ordered[0].astype(np.int32, copy=False), ordered[1], ordered[2])
 
 
+def listed_accesses(rows: Sequence[tuple[int, ...]], n_tasks: int) -> Accesses:
+    """Return accesses: each has task, block, bytes read and written, and 1 for one of the join."""
+    task, block, read, written, in_join = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    return accesses(task, block, read, written, n_tasks, in_join=in_join)
+
+
 def merge_accesses(
     task: Int64Array,
     block: Int64Array,

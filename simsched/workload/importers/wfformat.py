@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Literal
 
 from simsched.files.errors import ConfigurationError, GraphError
-from simsched.workload.builder import Accesses, accesses, adjacency, build_graph
+from simsched.workload.builder import Accesses, adjacency, build_graph, listed_accesses
 from simsched.workload.graph import Workload
 from simsched.workload.importers._json import Value, read_json
 from simsched.workload.importers._naming import check_named
@@ -374,7 +374,7 @@ def _edges(instance: _Instance, ids_first: bool) -> tuple[list[tuple[int, int]],
 def _accesses(instance: _Instance) -> tuple[list[int], Accesses, dict[str, object]]:
     """Return the blocks' sizes, the accesses and how many files were left out."""
     block_of: dict[str, int] = {}
-    rows: list[tuple[int, int, int, int]] = []
+    rows: list[tuple[int, ...]] = []
     touched: set[str] = set()
     for i, task in enumerate(instance.tasks):
         for files, writes in ((task.inputs, 0), (task.outputs, 1)):
@@ -383,15 +383,14 @@ def _accesses(instance: _Instance) -> tuple[list[int], Accesses, dict[str, objec
                 size = instance.file_bytes[file]
                 if size:
                     block = block_of.setdefault(file, len(block_of))
-                    rows.append((i, block, size * (1 - writes), size * writes))
-    columns: list[tuple[int, ...]] = list(zip(*rows, strict=True)) or [(), (), (), ()]
+                    rows.append((i, block, size * (1 - writes), size * writes, 0))
     counts: dict[str, object] = {
         "files": len(instance.file_bytes),
         "files_of_size_zero": sum(not size for size in instance.file_bytes.values()),
         "files_unused": len(instance.file_bytes) - len(touched),
     }
-    accessed = accesses(columns[0], columns[1], columns[2], columns[3], len(instance.tasks))
-    return [instance.file_bytes[file] for file in block_of], accessed, counts
+    used = [instance.file_bytes[file] for file in block_of]
+    return used, listed_accesses(rows, len(instance.tasks)), counts
 
 
 def _classes(tasks: list[_Task]) -> tuple[list[int], list[str]]:
