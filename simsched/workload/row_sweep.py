@@ -12,9 +12,8 @@ is divided: `cutoff_rows`, or 1 + the largest number of rows in a leaf):
   copies swap roles after every sweep, so that a row's traffic meets the same block in every
   iteration.
 * *Bytes.* A leaf with rows f to l - 1 reads rows f - h to l + h - 1, clipped to the matrix, of one
-  copy and writes its own rows of the other; each block is accessed once, in the order of rows. A
-  sweep writes ``R C e`` bytes and reads ``(R + H) C e``, plus ``R C e`` with `write_allocate` and
-  two copies. There are H = ``2 h (L - 1)`` halo rows if no leaf has fewer than h rows.
+  copy and writes its own rows of the other, which it also reads with `write_allocate`; each block
+  is accessed once, in the order of rows.
 * *Operations.* ``C * ops_per_element`` per row, in the leaves.
 * *Initialisation.* Leaves write all bytes of the blocks they cover.
 

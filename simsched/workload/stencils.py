@@ -150,10 +150,7 @@ STENCILS = (
 
             The two arrays are the unknowns u, updated in place, and the right-hand side f, which is
             only read. Elements lie in the order of rows, so every line of a row holds elements of
-            both colours, and a half sweep reads and writes all lines. With R rows, C columns,
-            elements of e bytes, L leaves and one halo row, it writes ``R C e`` bytes and reads ``(2
-            R + 2 (L - 1)) C e``, or ``(R + 2 (L - 1)) C e`` without f (one copy). It computes half
-            of the ``R C`` elements.
+            both colours, and a half sweep reads and writes all lines but computes half of them.
 
             The sources say neither in which order elements are updated nor how many arrays there
             are. With one colour a sweep updates all elements in the order of rows, and leaves use

@@ -11,18 +11,10 @@ B = 2^P blocks of S integers of e bytes. All buffers have ``e S`` bytes. Levels,
 
 A level reads what the one before has written at the same block positions.
 
-* *Tasks.* P B / 2 tri, ``P (P - 1) / 2`` times B / 2 ch, P B atom, B each of init, sort, term; one
-  that creates for every 8 blocks, the last, the root.
-* *Buffers.* ``B (P + 2 + P (P + 1) / 2)``, and B tokens.
-* *Depth.* 3 + P (P + 1) / 2 + P.
-* *Creation.* The creating tasks create init, sort and term of their blocks. init(i), i even,
-  creates tri(0, 0, i/2); sort(i): atom(0, i/2, i mod 2); tri(0, 0, x): tri(1, x mod 2, x/2); tri(1,
-  p, x): atom(1, x, p) and atom(1, x, 3-p). tri(s, p, x) with s > 1 and q = 2^(s-2): if p/q is even
-  ch(s, 1, x, p/2q, p mod q), else ch(s, 1, x, 3 - p/2q, q - 1 - p mod q). atom(s, x, j) with j <
-  2^s: ch(s+1, 0, x/2, x mod 2, j). ch(s, c, x, l, h): if c = s - 1 tri(s+1, p, x/2), p being 2l + 1
-  for even x and 2^(s+1) - 2l - 2 for odd x; if c = s - 2 atom(s, x, 4l + h) and atom(s, x, 4l + h +
-  2); else ch(s, c+2, x, 4l + h/(d/4), h mod (d/4)). Divisions are those of integers; what does not
-  exist is not created.
+* *Tasks* beside these: one that creates for every 8 blocks, the last, the root.
+* *Creation.* The creating tasks create init, sort and term of their blocks; init and sort create
+  the first tri and atom, and tasks of the stages each other, two levels later
+  (`_Network.create_all`).
 * *Operations.* ``ops_per_comparison`` times: S log2 S in sort, S in tri and ch, ``S/2 log2 S`` in
   atom; ``copy_ops_per_element`` times S in init and term.
 

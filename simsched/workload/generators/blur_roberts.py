@@ -10,11 +10,8 @@ The image is divided into blocks (i, j) of b_x x b_y pixels, j growing downwards
   (i-1, j+1) and its tokens. It writes block (i, j) of the global image and a token of 4 bytes to
   the last task.
 
-With B blocks:
-
-* *Tasks.* 2 B, one that creates per group of 4 x 4 blocks, the last, and the root.
-* *Creation.* The root creates the creating tasks and the last; these create blur and roberts of
-  each of their blocks.
+* *Creation.* The root creates the last task and one that creates per group of 4 x 4 blocks; these
+  create blur and roberts of each of their blocks.
 * *Operations.* Per pixel ``blur_ops`` (a load and a multiply-add of 9 points, a store) and
   ``roberts_ops`` (4 loads, 5 operations, a store).
 

@@ -1,6 +1,4 @@
-"""A chain of tasks: no parallelism at all.
-
-* *Tasks.* N; *edges* N - 1, from each task to the next; `ops` operations each; no blocks.
+"""A chain of tasks: no parallelism at all, and no blocks.
 """
 
 from __future__ import annotations

@@ -10,12 +10,9 @@ With W x W tiles of b x b elements, step k = 0 .. W - 1 creates
 
 Tasks are numbered in this order.
 
-* *Tasks.* ``W (W + 1) (W + 2) / 6``: W potrf, W (W - 1) / 2 trsm and as many syrk, the others gemm.
-* *Edges.* potrf starts after the last writer of (k, k); trsm after potrf and the last writer of (i,
-  k); an update after the last writers of (i, k), of (j, k) if i != j, and of (i, j). Tiles that
-  nobody has written yet add none: ``(W^3 - W) / 2`` edges. The successors of a task ascend, which
-  is the order in which edges appear when tasks are created one by one.
-* *Blocks.* One per tile of the lower triangle, row by row: ``W (W + 1) / 2`` of ``b^2 e`` bytes.
+* *Edges.* A task starts after the last writers of all tiles that it accesses: ``(W^3 - W) / 2``
+  edges among ``W (W + 1) (W + 2) / 6`` tasks.
+* *Blocks.* One per tile of the lower triangle, row by row, of ``b^2 e`` bytes.
 * *Bytes.* A task reads the tiles it needs, then reads and writes its own, always whole tiles:
   potrf 2, trsm and syrk 3, gemm 4 times ``b^2 e`` bytes.
 * *Priorities.* What the program tells its runtime: ``2 W - 2 k`` for potrf(k), ``2 W - 2 k - i``

@@ -10,10 +10,9 @@ triangle, three functions divide until they reach tiles:
 * ``multiply(A, B, R)``: subtract A00 B00^T, A00 B10^T, A10 B00^T, A10 B10^T from R00, R01, R10,
   R11; then the same with A01, A11 and B01, B11. If R is symmetric, R01 is left out.
 
-* *Tasks.* Every call. ``T (T + 1) (T + 2) / 6`` of them work on tiles: T factor, T (T - 1) / 2
-  solve, and as many multiply a tile of the diagonal as solve, the others full ones.
+* *Tasks.* Every call; ``T (T + 1) (T + 2) / 6`` of them work on tiles.
 * *Edges.* From every child before a sync to every child after it, up to the next.
-* *Blocks.* One per tile of the lower triangle, row by row: ``T (T + 1) / 2`` of ``b^2 e`` bytes.
+* *Blocks.* One per tile of the lower triangle, row by row, of ``b^2 e`` bytes.
 * *Bytes and operations.* Only of calls on tiles, as in
   :mod:`~simsched.workload.generators.cholesky`.
 * *Initialisation.* One independent task per block writes it.

@@ -4,8 +4,7 @@ With N = 2^k points and leaves of n = 2^j (`leaf_points`), d = k - j:
 
 * *Tasks.* A call on more than n points transforms both halves (even and odd points, stored one
   after the other) and then combines them; combining divides its pairs in halves until n / 2 are
-  left. 2^d leaves transform, ``2^d - 1`` calls divide points, ``d 2^d`` leaves combine and ``d 2^d
-  - 2^d + 1`` calls divide pairs: ``d 2^(d + 1) + 2^d`` tasks altogether.
+  left: ``d 2^(d + 1) + 2^d`` tasks altogether.
 * *Edges.* Combining starts after both halves: two per call that divides.
 * *Blocks.* One per n points of e bytes.
 * *Bytes.* A leaf that transforms reads and writes its block; one that combines reads n / 2 points

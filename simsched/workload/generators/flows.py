@@ -1,9 +1,7 @@
 """Independent tasks that each move bytes of one block: a load on memory controllers.
 
-* *Tasks.* N, none depends on another; *edges* none; no operations.
-* *Blocks.* `blocks` of `block_bytes` each; task t accesses block ``t mod blocks``.
-* *Bytes.* Task t reads ``floor((0.5 + rnd()) * 1e6)`` bytes, drawn in the order of tasks
-  (:mod:`simsched.workload.bench`).
+* *Bytes.* Task t reads ``floor((0.5 + rnd()) * 1e6)`` bytes of block ``t mod blocks``, drawn in
+  the order of tasks (:mod:`simsched.workload.bench`).
 * *Initialisation.* One independent task per block writes it.
 
 In the published benchmarks of flows the worker decides on the controller, not the task; their

@@ -2,9 +2,7 @@
 
 Tasks, buffers, creation and operations: :mod:`simsched.workload.dataflow_stencil`. In `jacobi`
 every block uses what its neighbours had after the sweep before: layers of independent tasks. In
-`seidel` it uses what the present sweep has left of its low neighbours: a wave through the grid,
-where T(L, c) is at depth ``2 (L - 1) + c_1 + ... + c_d + 1`` below the initial tasks. In one
-dimension, at most R tasks of it can run at the same time.
+`seidel` it uses what the present sweep has left of its low neighbours: a wave through the grid.
 
 References
 ----------

@@ -10,11 +10,9 @@ With W x W tiles of b x b elements, step k = 0 .. W - 1 creates
 
 Tasks are numbered in this order.
 
-* *Tasks.* ``W (W + 1) (2 W + 1) / 6``: W getrf, W (W - 1) / 2 trsm of each kind, the others gemm.
-* *Edges.* A task starts after the last writers of all tiles that it touches: ``W (W - 1)`` for the
-  panels, ``W (W - 1) (2 W - 1) / 3`` for the operands of gemm, and one per task of all steps but
-  the first, ``(W - 1) W (2 W - 1) / 6``.
-* *Blocks.* One per tile, row by row: ``W^2`` of ``b^2 e`` bytes.
+* *Edges.* A task starts after the last writers of all tiles that it accesses; there are ``W (W + 1)
+  (2 W + 1) / 6`` tasks.
+* *Blocks.* One per tile, row by row, of ``b^2 e`` bytes.
 * *Bytes.* A task reads the tiles it needs, then reads and writes its own, always whole tiles.
 * *Priorities.* 1 for what the next step waits for: getrf(k), trsm_ll(k, k + 1), trsm_ru(k + 1, k)
   and gemm(k + 1, k + 1); 0 for the others.

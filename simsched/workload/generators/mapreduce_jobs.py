@@ -1,8 +1,6 @@
 """Single MapReduce jobs: WordCount, whose map tasks write little, and Sort, which moves all bytes.
 
-With S splits and R reduce tasks: ``S + R`` tasks, ``ceil(slowstart S) R`` edges, ``3 S + 2 R``
-blocks, ``3 S + R (S + 3)`` accesses and S more for each reduce task whose buffer fills; see
-:mod:`simsched.workload.mapreduce_job` for the phases.
+See :mod:`simsched.workload.mapreduce_job` for the phases.
 
 References
 ----------

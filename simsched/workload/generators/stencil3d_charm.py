@@ -2,7 +2,7 @@
 
 With X x Y x Z chares of x x y x z elements of e bytes, and s sweeps per iteration:
 
-* *Tasks.* One per chare, ``X Y Z`` independent tasks; chare (i, j, k) is task ``(i Y + j) Z + k``.
+* *Tasks.* One per chare, independent of each other; chare (i, j, k) is task ``(i Y + j) Z + k``.
 * *Blocks.* Block c is what chare c updates: two copies of its elements, ``2 x y z e`` bytes. Block
   ``X Y Z + c`` is what its neighbours send it: one plane of elements for each of up to six
   neighbours (the grid is not periodic).
