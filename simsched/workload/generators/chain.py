@@ -1,5 +1,4 @@
-"""A chain of tasks: no parallelism at all, and no blocks.
-"""
+"""A chain of tasks: no parallelism at all, and no blocks."""
 
 from __future__ import annotations
 

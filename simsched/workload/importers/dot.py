@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from simsched.files.atomic import write_text
+from simsched.files.bounded import read_text
+from simsched.files.errors import GraphError
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._dot_syntax import parse_dot
 from simsched.workload.importers._foreign import Cost, Speed
-from simsched.workload.importers._source import read_text
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import importer
 
@@ -48,7 +49,7 @@ def import_dot(
         may be quoted.
     """
     return from_networkx(
-        parse_dot(read_text(path), str(path)),
+        parse_dot(read_text(path, GraphError), str(path)),
         cost=cost,
         cost_unit=cost_unit,
         reference_speed=reference_speed,

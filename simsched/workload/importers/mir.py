@@ -41,11 +41,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from simsched.files.bounded import read_text
 from simsched.files.errors import GraphError, nearest_hint
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import FloatArray, Int64Array, Workload
 from simsched.workload.importers._naming import check_named
-from simsched.workload.importers._source import read_text, shown
+from simsched.workload.importers._source import shown
 from simsched.workload.importers.measured import Measured, MeasuredWorkload
 from simsched.workload.importers.registry import importer
 
@@ -177,7 +178,7 @@ class _Table:
 
 def _read_csv(path: Path) -> pd.DataFrame:
     """Return a CSV file as a frame of strings."""
-    text = read_text(path)
+    text = read_text(path, GraphError)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
