@@ -250,20 +250,12 @@ def build_graph(
         Sizes of the blocks, none by default.
     creation_ops, arrival_ps : array_like, shape (n_tasks,), optional
         0 by default.
-    detached : array_like of bool, shape (n_tasks,), optional
-        Children that their parents do not wait for, none by default.
-    occupancy : array_like of int, shape (n_tasks,), optional
-        Share of a device that each task takes up; not given by default.
-    priority : array_like of int, shape (n_tasks,), optional
-        Urgency, larger first; the same for all by default.
-    access_share, access_after : array_like, shape (n_accesses,), optional
-        Parts of the operations, and tasks to be waited for, in the order of `accessed`.
-    access_final : array_like of bool, shape (n_accesses,), optional
-        Accesses after which nobody writes to their block, as the program says; none by default.
-    codelets : sequence of str, optional
-        Measured codelet of each class, none by default.
-    task_names : sequence of str, optional
-        What the program calls each task, nothing by default.
+    detached, occupancy, priority : array_like, shape (n_tasks,), optional
+        As in `TaskGraph`; none by default.
+    access_share, access_after, access_final : array_like, shape (n_accesses,), optional
+        As in `TaskGraph`, in the order of `accessed`; none by default.
+    codelets, task_names : sequence of str, optional
+        Of each class and of each task; none by default.
 
     Returns
     -------

@@ -102,15 +102,8 @@ class DataflowProgram:
         none = np.zeros_like(sizes)
         phase = _GLOBAL_FIRST if read else _GLOBAL_LAST
         tasks = np.broadcast_to(task[:, None], blocks.shape)
-        self._accesses.append(
-            (
-                phase,
-                tasks.ravel(),
-                blocks.ravel(),
-                (sizes if read else none).ravel(),
-                (sizes if written else none).ravel(),
-            )
-        )
+        moved = (sizes if read else none, sizes if written else none)
+        self._accesses.append((phase, tasks, blocks, *moved))
 
     def look(self, task: Int64Array, block: Int64Array, n_bytes: ArrayLike) -> None:
         """Let each task read some bytes of a block of a global array; shape (n,) each."""
@@ -125,7 +118,7 @@ class DataflowProgram:
             creations = [(np.full(n - 1, self.root, np.int64), np.arange(1, n, dtype=np.int64))]
         listed = sorted(self._accesses, key=lambda access: access[0])
         task, block, read, written = (
-            np.concatenate([access[i] for access in listed]) if listed else np.empty(0, np.int64)
+            np.concatenate([access[i].ravel() for access in listed] or [np.empty(0, np.int64)])
             for i in range(1, 5)
         )
         detached = np.ones(n, bool)

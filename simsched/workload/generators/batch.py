@@ -26,7 +26,7 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import adjacency, build_graph, check_size
-from simsched.workload.draws import stream
+from simsched.workload.draws import draw_costs, stream
 from simsched.workload.graph import FloatArray, Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Fraction, generator
 
@@ -81,9 +81,9 @@ def batch(
         stream(seed, "order").shuffle(function)
     elif order == "heavy_last":
         function = function[::-1]
-    deviation = spread * (2.0 * stream(seed, "costs").random(tasks) - 1.0)
+    drawn = draw_costs(stream(seed, "costs"), tasks, 1.0, "uniform", spread)
     graph = build_graph(
-        np.concatenate(([0.0], costs[function] * (1.0 + deviation))),
+        np.concatenate(([0.0], costs[function] * drawn)),
         task_class=np.concatenate(([0], 1 + function)),
         class_names=("main", *(f"f{i}" for i in range(functions))),
         children=adjacency(np.zeros(tasks, int), 1 + np.arange(tasks), tasks + 1),

@@ -187,7 +187,7 @@ class _Network:
             self._program.create(creator, self.tri(1, box % 2, box // 2))
         elif stage == 1:
             both = np.stack([self.atom(1, box, pair), self.atom(1, box, 3 - pair)], axis=1)
-            self._program.create(np.repeat(creator, 2), both.ravel())
+            self._program.create(creator[:, None], both)
         elif stage > 1:
             q = 2 ** (stage - 2)
             even, low, high = pair // q % 2 == 0, pair // (2 * q), pair % q
@@ -207,10 +207,8 @@ class _Network:
                 self._program.create(creator, self.tri(stage + 1, pair, box // 2))
         elif step == stage - 2:
             block = 4 * low + high
-            both = np.stack(
-                [self.atom(stage, box, block), self.atom(stage, box, block + 2)], axis=1
-            )
-            self._program.create(np.repeat(creator, 2), both.ravel())
+            made = np.stack([self.atom(stage, box, block + more) for more in (0, 2)], axis=1)
+            self._program.create(creator[:, None], made)
         else:
             quarter = distance // 4
             made = self.ch(stage, step + 2, box, 4 * low + high // quarter, high % quarter)

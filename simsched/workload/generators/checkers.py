@@ -25,11 +25,10 @@ from typing import Annotated
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload.builder import build_graph
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, generator
-from simsched.workload.spawn_tree import LEAF, number_levels
+from simsched.workload.spawn_tree import cut_tree
 
 MAX_POSITIONS = 50_000_000
 
@@ -68,17 +67,7 @@ def checkers(
         last = np.cumsum(degree)
         before = np.concatenate(([0], np.cumsum(positions)))
         positions = 1 + before[last] - before[last - degree]
-    numbers, children = number_levels([*degrees[:shown], np.zeros(len(positions), dtype=np.int64)])
-    n_tasks = len(children.ptr) - 1
-    weight, kind = np.ones(n_tasks), np.zeros(n_tasks, dtype=np.int32)
-    weight[numbers[-1]] = positions
-    kind[numbers[-1]] = LEAF
-    graph = build_graph(
-        weight * ops_per_position,
-        task_class=kind,
-        class_names=("move", "search"),
-        children=children,
-    )
+    graph = cut_tree(degrees[:shown], positions, ("move", "search"), ops_per_position)
     return Workload("checkers", graph, iterations)
 
 

@@ -26,7 +26,7 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import adjacency, build_graph, check_size, edges
-from simsched.workload.draws import stream
+from simsched.workload.draws import draw_costs, stream
 from simsched.workload.graph import FloatArray, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Fraction, generator
 
@@ -71,9 +71,9 @@ def stages(
     pairs += [(task[:-1, 0], task[1:, 0])] if serial_input else []
     pairs += [(task[:-1, -1], task[1:, -1])] if serial_output and n_stages > 1 else []
     mean = np.tile(chunk_ops * weights / weights.sum(), chunks)
-    deviation = spread * (2.0 * stream(seed, "costs").random(n_tasks - 1) - 1.0)
+    drawn = draw_costs(stream(seed, "costs"), n_tasks - 1, 1.0, "uniform", spread)
     graph = build_graph(
-        np.concatenate(([0.0], mean * (1.0 + deviation))),
+        np.concatenate(([0.0], mean * drawn)),
         task_class=np.concatenate(([0], np.tile(1 + np.arange(n_stages), chunks))),
         class_names=("main", *(f"stage{i}" for i in range(n_stages))),
         children=adjacency(np.zeros(n_tasks - 1, int), task.ravel(), n_tasks),
