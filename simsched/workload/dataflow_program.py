@@ -54,7 +54,8 @@ class DataflowProgram:
         self._edges: list[tuple[NDArray[Any], ...]] = []
         self._block_bytes: list[Int64Array] = []
         self._n_blocks = 0
-        self._accesses: list[tuple[int, Int64Array, Int64Array, Int64Array, Int64Array]] = []
+        #: Task, block, bytes read and written, by the order in which a task has them.
+        self._accesses: list[list[tuple[Int64Array, ...]]] = [[] for _ in range(4)]
         self.root = int(self.tasks("root", 1)[0])
 
     def tasks(self, name: str, count: int, ops: ArrayLike = 0.0) -> Int64Array:
@@ -77,8 +78,8 @@ class DataflowProgram:
         self._edges.append((source, target))
         if self.is_private:
             block = self._blocks(size)
-            self._accesses.append((_INPUT, target, block, size, np.zeros_like(size)))
-            self._accesses.append((_OUTPUT, source, block, np.zeros_like(size), size))
+            self._accesses[_INPUT].append((target, block, size, np.zeros_like(size)))
+            self._accesses[_OUTPUT].append((source, block, np.zeros_like(size), size))
 
     def order(self, earlier: ArrayLike, later: ArrayLike) -> None:
         """Add one edge per pair of tasks, without a buffer."""
@@ -103,12 +104,12 @@ class DataflowProgram:
         phase = _GLOBAL_FIRST if read else _GLOBAL_LAST
         tasks = np.broadcast_to(task[:, None], blocks.shape)
         moved = (sizes if read else none, sizes if written else none)
-        self._accesses.append((phase, tasks, blocks, *moved))
+        self._accesses[phase].append((tasks, blocks, *moved))
 
     def look(self, task: Int64Array, block: Int64Array, n_bytes: ArrayLike) -> None:
         """Let each task read some bytes of a block of a global array; shape (n,) each."""
         size = np.broadcast_to(np.asarray(n_bytes, np.int64), task.shape)
-        self._accesses.append((_GLOBAL_FIRST, task, block, size, np.zeros_like(size)))
+        self._accesses[_GLOBAL_FIRST].append((task, block, size, np.zeros_like(size)))
 
     def graph(self) -> TaskGraph:
         """Return the program."""
@@ -116,10 +117,10 @@ class DataflowProgram:
         creations = self._creations
         if not self.is_parallel:
             creations = [(np.full(n - 1, self.root, np.int64), np.arange(1, n, dtype=np.int64))]
-        listed = sorted(self._accesses, key=lambda access: access[0])
+        listed = [access for phase in self._accesses for access in phase]
         task, block, read, written = (
             np.concatenate([access[i].ravel() for access in listed] or [np.empty(0, np.int64)])
-            for i in range(1, 5)
+            for i in range(4)
         )
         detached = np.ones(n, bool)
         detached[self.root] = False

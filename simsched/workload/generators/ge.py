@@ -135,7 +135,8 @@ def touched_elements(size: int, steps: int) -> Int64Array:
     [0, 4, 4, 4]
     """
     row = np.minimum(np.arange(size, dtype=np.int64), steps)
-    return row * size - row * (row - 1) // 2
+    touched: Int64Array = row * size - row * (row - 1) // 2
+    return touched
 
 
 def _accesses(tree: SpawnTree, bounds: Int64Array, n_bytes: Int64Array, steps: int) -> Accesses:
