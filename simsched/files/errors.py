@@ -60,6 +60,12 @@ def nearest(name: str, accepted: Iterable[str]) -> str | None:
     return matches[0] if matches else None
 
 
+def nearest_hint(name: str, accepted: Iterable[str]) -> str:
+    """Return the end of a message that names the accepted name closest to one that is missing."""
+    close = nearest(name, accepted)
+    return f"; did you mean {close!r}?" if close else ""
+
+
 def unknown_name(what: str, name: str, accepted: Iterable[str]) -> str:
     """Return the message for an unknown name, with the nearest and the accepted ones.
 

@@ -22,8 +22,7 @@ occupancy              0.3 to 0.8, even; 1 for `hsort` and `hw`
 
 References
 ----------
-Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-sections 8.3, 8.6, 8.7.5 and 8.10.
+Book of docs/sources, sections 8.3, 8.6, 8.7.5 and 8.10.
 """
 
 from __future__ import annotations
@@ -131,11 +130,6 @@ def find_programs(text: str, accepted: Sequence[str], seed: int) -> list[Program
     return [known[name] for name in text.split()]
 
 
-def regular_duration_s(size: FloatArray) -> FloatArray:
-    """Return durations of regular kernels of a size, in seconds without other work."""
-    return size
-
-
 def divergent_duration_s(mean_s: float, size: FloatArray) -> FloatArray:
     """Return durations of divergent kernels by their relative size from 0 to 1.
 
@@ -179,10 +173,10 @@ def profile(task_class: str, reading: int = 0) -> Profile | None:
     elif task_class == "library":
         means = [known[service].kernel_s for service in CRITICAL]
         size = np.exp(rng.uniform(np.log(0.4 * min(means)), np.log(1.8 * max(means)), 180))
-        seconds = with_deviation(rng, regular_duration_s(size), "library")
+        seconds = with_deviation(rng, size, "library")
     elif name in CRITICAL:
         size = known[name].kernel_s * rng.uniform(0.4, 1.8, 200)
-        seconds = with_deviation(rng, regular_duration_s(size), "critical")
+        seconds = with_deviation(rng, size, "critical")
     elif name in BATCH:
         size = rng.uniform(0.0, 1.0, 1000)
         seconds = with_deviation(rng, divergent_duration_s(known[name].kernel_s, size), "batch")

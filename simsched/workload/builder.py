@@ -7,8 +7,8 @@ listed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,6 +90,14 @@ def adjacency(source: ArrayLike, target: ArrayLike, n_tasks: int) -> Adjacency:
     return Adjacency(ptr, targets if order is None else targets[order])
 
 
+def edges(pairs: Iterable[tuple[NDArray[Any], ...]], n_tasks: int) -> Adjacency:
+    """Return the edges between the tasks of pairs of arrays, those of one pair after another's."""
+    source, target = (
+        np.concatenate([array.ravel() for array in ends]) for ends in zip(*pairs, strict=True)
+    )
+    return adjacency(source, target, n_tasks)
+
+
 def accesses(
     task: ArrayLike,
     block: ArrayLike,
@@ -134,6 +142,12 @@ def accesses(
     ordered = [values.copy() if part is None else values[part] for values in arrays]
     ptr, join = part_ptr[::2].copy(), part_ptr[1::2].copy()
     return Accesses(ptr, join, ordered[0].astype(np.int32, copy=False), ordered[1], ordered[2])
+
+
+def listed_accesses(rows: Sequence[tuple[int, ...]], n_tasks: int) -> Accesses:
+    """Return accesses: each has task, block, bytes read and written, and 1 for one of the join."""
+    task, block, read, written, in_join = np.array(rows, dtype=np.int64).reshape(-1, 5).T
+    return accesses(task, block, read, written, n_tasks, in_join=in_join)
 
 
 def merge_accesses(
@@ -236,20 +250,12 @@ def build_graph(
         Sizes of the blocks, none by default.
     creation_ops, arrival_ps : array_like, shape (n_tasks,), optional
         0 by default.
-    detached : array_like of bool, shape (n_tasks,), optional
-        Children that their parents do not wait for, none by default.
-    occupancy : array_like of int, shape (n_tasks,), optional
-        Share of a device that each task takes up; not given by default.
-    priority : array_like of int, shape (n_tasks,), optional
-        Urgency, larger first; the same for all by default.
-    access_share, access_after : array_like, shape (n_accesses,), optional
-        Parts of the operations, and tasks to be waited for, in the order of `accessed`.
-    access_final : array_like of bool, shape (n_accesses,), optional
-        Accesses after which nobody writes to their block, as the program says; none by default.
-    codelets : sequence of str, optional
-        Measured codelet of each class, none by default.
-    task_names : sequence of str, optional
-        What the program calls each task, nothing by default.
+    detached, occupancy, priority : array_like, shape (n_tasks,), optional
+        As in `TaskGraph`; none by default.
+    access_share, access_after, access_final : array_like, shape (n_accesses,), optional
+        As in `TaskGraph`, in the order of `accessed`; none by default.
+    codelets, task_names : sequence of str, optional
+        Of each class and of each task; none by default.
 
     Returns
     -------
@@ -300,6 +306,38 @@ def last_writes(accessed: Accesses) -> BoolArray:
     is_last = np.zeros(len(accessed.block), dtype=np.bool_)
     is_last[writes[place]] = True
     return is_last
+
+
+def updates(
+    read: Sequence[tuple[BoolArray, Int64Array]], updated: Int64Array, block_bytes: int
+) -> Accesses:
+    """Return the accesses of tasks that read whole blocks, then read and write one of their own.
+
+    Blocks that are read are columns, each with the tasks that have it.
+    """
+    touched = [*read, (np.ones(len(updated), dtype=bool), updated)]
+    exists = np.stack([mask for mask, _ in touched], axis=1)
+    block = np.stack([column for _, column in touched], axis=1)[exists]
+    task, place = np.nonzero(exists)
+    written = np.where(place == len(read), block_bytes, 0)
+    return accesses(task, block, block_bytes, written, len(updated))
+
+
+def after_last_writers(accessed: Accesses) -> Adjacency:
+    """Return the edges by which each task follows the last writers of all blocks that it accesses.
+
+    A task before it, in the order of numbers, has written the block; tasks access a block once.
+    """
+    n_tasks = len(accessed.join)
+    task = np.repeat(np.arange(n_tasks, dtype=np.int64), np.diff(accessed.ptr))
+    order = np.argsort(accessed.block, kind="stable")  # by block, then by task
+    block, place = accessed.block[order], np.arange(len(order), dtype=np.int64)
+    latest = np.maximum.accumulate(np.where(accessed.written_bytes[order] > 0, place, -1))
+    before = np.append(-1, latest[:-1])
+    follows = (before >= 0) & (block[before] == block)
+    writer = np.full(len(order), -1, dtype=np.int64)
+    writer[order[follows]] = task[order[before[follows]]]
+    return adjacency(writer[writer >= 0], task[writer >= 0], n_tasks)
 
 
 def first_touch_loop(block_bytes: Int64Array, ops: ArrayLike) -> TaskGraph:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.builder import adjacency, build_graph, listed_accesses
 from simsched.workload.graph import TaskGraph
 
 
@@ -74,9 +74,6 @@ class CallTree:
         parent = np.array(self._parent, dtype=np.int64)
         spawned = np.flatnonzero(parent >= 0)
         source, target = np.array(self._edges, dtype=np.int64).reshape(-1, 2).T
-        task, block, read, written, in_join = (
-            np.array(self._accesses, dtype=np.int64).reshape(-1, 5).T
-        )
         return build_graph(
             self._ops,
             join_ops=self._join_ops,
@@ -84,6 +81,6 @@ class CallTree:
             class_names=self.class_names,
             children=adjacency(parent[spawned], spawned, n_tasks),
             successors=adjacency(source, target, n_tasks),
-            accessed=accesses(task, block, read, written, n_tasks, in_join=in_join),
+            accessed=listed_accesses(self._accesses, n_tasks),
             block_bytes=block_bytes,
         )

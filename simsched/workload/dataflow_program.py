@@ -13,19 +13,18 @@ The same program comes in versions:
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, sections 2 and 4.3.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), sections 2 and 4.3.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.builder import accesses, build_graph, edges
 from simsched.workload.graph import Int64Array, TaskGraph
 from simsched.workload.registry import Bounds
 
@@ -51,11 +50,12 @@ class DataflowProgram:
         self._ops: list[NDArray[np.float64]] = []
         self._class_of: list[Int64Array] = []
         self._n_tasks = 0
-        self._creations: list[tuple[Int64Array, Int64Array]] = []
-        self._edges: list[tuple[Int64Array, Int64Array]] = []
+        self._creations: list[tuple[NDArray[Any], ...]] = []
+        self._edges: list[tuple[NDArray[Any], ...]] = []
         self._block_bytes: list[Int64Array] = []
         self._n_blocks = 0
-        self._accesses: list[tuple[int, Int64Array, Int64Array, Int64Array, Int64Array]] = []
+        #: Task, block, bytes read and written, by the order in which a task has them.
+        self._accesses: list[list[tuple[Int64Array, ...]]] = [[] for _ in range(4)]
         self.root = int(self.tasks("root", 1)[0])
 
     def tasks(self, name: str, count: int, ops: ArrayLike = 0.0) -> Int64Array:
@@ -69,27 +69,21 @@ class DataflowProgram:
 
     def create(self, creator: ArrayLike, created: ArrayLike) -> None:
         """Let tasks create tasks at their end, in this order; ignored with sequential control."""
-        both = np.broadcast_arrays(np.asarray(creator, np.int64), np.asarray(created, np.int64))
-        self._creations.append((both[0].ravel(), both[1].ravel()))
+        self._creations.append(np.broadcast_arrays(creator, created))
 
     def buffer(self, producer: ArrayLike, consumer: ArrayLike, n_bytes: ArrayLike) -> None:
         """Add one private buffer per pair of producer and consumer, and the edge between them."""
-        arrays = np.broadcast_arrays(
-            np.asarray(producer, np.int64),
-            np.asarray(consumer, np.int64),
-            np.asarray(n_bytes, np.int64),
-        )
+        arrays = np.broadcast_arrays(producer, consumer, np.asarray(n_bytes, np.int64))
         source, target, size = (array.ravel() for array in arrays)
         self._edges.append((source, target))
         if self.is_private:
             block = self._blocks(size)
-            self._accesses.append((_INPUT, target, block, size, np.zeros_like(size)))
-            self._accesses.append((_OUTPUT, source, block, np.zeros_like(size), size))
+            self._accesses[_INPUT].append((target, block, size, np.zeros_like(size)))
+            self._accesses[_OUTPUT].append((source, block, np.zeros_like(size), size))
 
     def order(self, earlier: ArrayLike, later: ArrayLike) -> None:
         """Add one edge per pair of tasks, without a buffer."""
-        both = np.broadcast_arrays(np.asarray(earlier, np.int64), np.asarray(later, np.int64))
-        self._edges.append((both[0].ravel(), both[1].ravel()))
+        self._edges.append(np.broadcast_arrays(earlier, later))
 
     def array(self, count: int, n_bytes: int, pieces: int) -> Int64Array:
         """Return the blocks of a global array.
@@ -109,35 +103,24 @@ class DataflowProgram:
         none = np.zeros_like(sizes)
         phase = _GLOBAL_FIRST if read else _GLOBAL_LAST
         tasks = np.broadcast_to(task[:, None], blocks.shape)
-        self._accesses.append(
-            (
-                phase,
-                tasks.ravel(),
-                blocks.ravel(),
-                (sizes if read else none).ravel(),
-                (sizes if written else none).ravel(),
-            )
-        )
+        moved = (sizes if read else none, sizes if written else none)
+        self._accesses[phase].append((tasks, blocks, *moved))
 
     def look(self, task: Int64Array, block: Int64Array, n_bytes: ArrayLike) -> None:
         """Let each task read some bytes of a block of a global array; shape (n,) each."""
         size = np.broadcast_to(np.asarray(n_bytes, np.int64), task.shape)
-        self._accesses.append((_GLOBAL_FIRST, task, block, size, np.zeros_like(size)))
+        self._accesses[_GLOBAL_FIRST].append((task, block, size, np.zeros_like(size)))
 
     def graph(self) -> TaskGraph:
         """Return the program."""
         n = self._n_tasks
-        children = np.arange(1, n, dtype=np.int64)
-        creator = np.full(n - 1, self.root, np.int64)
-        if self.is_parallel:
-            creator, children = (
-                np.concatenate(part) for part in zip(*self._creations, strict=True)
-            )
-        source, target = (np.concatenate(part) for part in zip(*self._edges, strict=True))
-        listed = sorted(self._accesses, key=lambda access: access[0])
+        creations = self._creations
+        if not self.is_parallel:
+            creations = [(np.full(n - 1, self.root, np.int64), np.arange(1, n, dtype=np.int64))]
+        listed = [access for phase in self._accesses for access in phase]
         task, block, read, written = (
-            np.concatenate([access[i] for access in listed]) if listed else np.empty(0, np.int64)
-            for i in range(1, 5)
+            np.concatenate([access[i].ravel() for access in listed] or [np.empty(0, np.int64)])
+            for i in range(4)
         )
         detached = np.ones(n, bool)
         detached[self.root] = False
@@ -145,8 +128,8 @@ class DataflowProgram:
             np.concatenate(self._ops),
             task_class=np.concatenate(self._class_of),
             class_names=self._classes,
-            children=adjacency(creator, children, n),
-            successors=adjacency(source, target, n),
+            children=edges(creations, n),
+            successors=edges(self._edges, n),
             accessed=accesses(task, block, read, written, n),
             block_bytes=np.concatenate(self._block_bytes) if self._block_bytes else (),
             detached=detached,

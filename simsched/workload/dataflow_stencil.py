@@ -12,15 +12,9 @@ B_k`` elements.
 * I(c) reads block c of the global matrix; F(c) reads C(R, c) and the faces of its own block that
   nobody else takes, writes block c of the global matrix and sends 4 bytes to a last task.
 
-With B blocks and P_k = B (n_k - 1) / n_k pairs of neighbours:
-
-* *Tasks.* R B computing ones, B initial, B final, the last, and one that creates for every group of
-  up to 4 blocks per dimension, beside the root.
-* *Buffers.* (R + 1) B centres of ``e E`` bytes; faces: jacobi ``2 (R + 1)``, seidel ``2 R + 1``
-  times the sum of P_k; B tokens of 4 bytes. Each has an edge.
-* *Creation.* The root creates the last task and the creating ones; these create I(c) and T(1, c) of
-  their blocks. I(c) creates T(2, c), T(L, c) creates T(L+2, c); who would create a sweep after
-  the last but one, L = R - 1, creates F(c) (I(c) if R = 1).
+* *Creation.* The root creates the last task and one for every group of up to 4 blocks per
+  dimension; these create I(c) and T(1, c) of their blocks. I(c) creates T(2, c), T(L, c) creates
+  T(L+2, c); who would create a sweep after the last one creates F(c).
 * *Operations.* ``2 (2 d + 1) + 1`` per element: a load and an addition for each point of the star
   and a store; 2 in I and F.
 
@@ -105,7 +99,6 @@ def stencil_grid(
 def grid_sweep(
     name: str,
     in_place: bool,
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     size_x: Extent = 2**22,
     size_y: Extent | None = None,
@@ -129,8 +122,6 @@ def grid_sweep(
         Name of the workload.
     in_place : bool
         Whether low sides come from the present sweep (seidel) or from the one before (jacobi).
-    seed : int
-        Unused: the workload is not random.
     size_x, size_y, size_z : int
         Elements of the matrix along each dimension; leave out `size_z`, or it and `size_y`.
     block_x, block_y, block_z : int

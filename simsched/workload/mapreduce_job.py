@@ -31,7 +31,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -90,8 +90,7 @@ class Job:
     shape: JobShape
 
 
-@dataclass(frozen=True, eq=False)
-class _Part:
+class _Part(NamedTuple):
     """One job's share of a graph, its own tasks and blocks counted from 0."""
 
     ops: np.ndarray
@@ -102,9 +101,7 @@ class _Part:
 def job_graph(jobs: Sequence[Job], random: np.random.Generator) -> TaskGraph:
     """Return the graph of several jobs, one after another in the numbering."""
     parts = [_part(job.shape, random) for job in jobs]
-    classes = list(
-        dict.fromkeys(f"{j.user}/{j.application}.{k}" for j in jobs for k in ("map", "reduce"))
-    )
+    classes = list(dict.fromkeys(f"{j.user}/{j.application}{end}" for j in jobs for end in ENDINGS))
     rows, source, target, kind, arrival = [], [], [], [], []
     n_tasks = n_blocks = 0
     for job, part in zip(jobs, parts, strict=True):

@@ -7,7 +7,7 @@ which is named by its path: ``my_workload.py``, or ``my_workload.py:NAME`` when 
     @generator("name")
     def name(seed: int, *, tasks: Count = 1000, leaf_bytes: Size = 2 * MIB) -> Workload: ...
 
-* Its first parameter is the seed; same seed and parameters, same arrays.
+* Its first parameter is the seed, where anything is random; same seed and parameters, same arrays.
 * Its keyword-only parameters are the workload's: typed ``int``, ``float``, ``bool``, ``str`` or
   ``Literal``, each possibly ``| None``, all with defaults. ``Annotated[..., Bounds(low, high)]``
   gives the accepted range.
@@ -47,7 +47,7 @@ Function = TypeVar("Function", bound=Generator)
 
 @dataclass(frozen=True)
 class WorkloadGenerator(Entry[Generator]):
-    """A registered generator; its function takes the seed and the parameters as keywords."""
+    """A registered generator; its function takes a seed, if any, and parameters as keywords."""
 
     #: Parameters of a small instance, for checks that run every generator.
     small: Mapping[str, object] = field(default_factory=dict)
@@ -69,6 +69,12 @@ class WorkloadGenerator(Entry[Generator]):
             return place
         line = inspect.unwrap(self.function).__code__.co_firstlineno
         return f"{place}, line {line}, with {[*self.bound]}"
+
+    @property
+    def takes_seed(self) -> bool:
+        """Whether anything in its workloads is random."""
+        parameters = inspect.signature(self.function).parameters.values()
+        return any(item.kind is not item.KEYWORD_ONLY for item in parameters)
 
     def replaces(self, known: Self) -> bool:
         """Return whether it is what has its name already; cells of notebooks are run again."""
@@ -127,8 +133,8 @@ def variant(
     made = partial(function, name, *bound, **defaults)
 
     @wraps(function)
-    def program(seed: int, **parameters: object) -> Workload:
-        return made(seed, **parameters)
+    def program(*seed: int, **parameters: object) -> Workload:
+        return made(*seed, **parameters)
 
     program.__signature__ = inspect.signature(made)  # type: ignore[attr-defined]
     told = (*bound, *defaults.items())
@@ -218,7 +224,7 @@ def generated(
     if type(seed) is not int or seed < 0:
         raise ConfigurationError(f"{what}: seed: found {seed!r}, accepted 0 or more")
     with blamed(what, chosen.function):
-        workload = chosen.function(seed, **given)
+        workload = chosen.function(*[seed] * chosen.takes_seed, **given)
     check_returned(what, chosen.function, workload, Workload)
     parameters = _Given(chosen, {"generator": chosen.name, "seed": seed, **given})
     return replace(workload, parameters=parameters)

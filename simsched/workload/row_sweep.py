@@ -12,9 +12,8 @@ is divided: `cutoff_rows`, or 1 + the largest number of rows in a leaf):
   copies swap roles after every sweep, so that a row's traffic meets the same block in every
   iteration.
 * *Bytes.* A leaf with rows f to l - 1 reads rows f - h to l + h - 1, clipped to the matrix, of one
-  copy and writes its own rows of the other; each block is accessed once, in the order of rows. A
-  sweep writes ``R C e`` bytes and reads ``(R + H) C e``, plus ``R C e`` with `write_allocate` and
-  two copies. There are H = ``2 h (L - 1)`` halo rows if no leaf has fewer than h rows.
+  copy and writes its own rows of the other, which it also reads with `write_allocate`; each block
+  is accessed once, in the order of rows.
 * *Operations.* ``C * ops_per_element`` per row, in the leaves.
 * *Initialisation.* Leaves write all bytes of the blocks they cover.
 
@@ -158,56 +157,30 @@ def divide_rows(
     division = divide_unevenly if irregular else divide_in_halves
     cutoff = cutoff_above(workload, division, "leaf_rows", leaf_rows)
     if cutoff_rows is not None:
-        cutoff = check_cutoff(workload, division, cutoff_rows)
+        cutoff = cutoff_above(workload, division, "cutoff_rows", cutoff_rows, beyond=0)
     block_cutoff = cutoff
     if block_rows is not None:
         block_cutoff = cutoff_above(workload, division, "block_rows", block_rows)
     return Rows(rows, division, cutoff, block_cutoff, block_cutoff)
 
 
-def cutoff_above(workload: str, division: Division, key: str, most: int) -> int:
-    """Return the cut-off of pieces with at most so many items; `key` names it in messages."""
-    if most < division.lowest_cutoff - 1:
-        raise ConfigurationError(
-            f"workload {workload}: {key}: found {most}, "
-            f"accepted {division.lowest_cutoff - 1} or more when irregular"
-        )
-    return most + 1
+def cutoff_above(
+    workload: str, division: Division, key: str, given: int, *, beyond: int = 1
+) -> int:
+    """Return the cut-off of pieces with at most `given` items, or fewer if nothing is `beyond`.
 
-
-def check_cutoff(workload: str, division: Division, cutoff_rows: int) -> int:
-    """Return the cut-off if the division accepts it."""
-    if cutoff_rows < division.lowest_cutoff:
-        raise ConfigurationError(
-            f"workload {workload}: cutoff_rows: found {cutoff_rows}, "
-            f"accepted {division.lowest_cutoff} or more when irregular"
-        )
-    return cutoff_rows
-
-
-def sweep_workload(
-    name: str, rows: Rows, sweep: RowSweep, init_ops_per_element: float, iterations: int
-) -> Workload:
-    """Return a workload that sweeps over all rows in every iteration.
-
-    Operations of the initialisation are per element of all copies.
+    Parameter `key` is refused if the division does not accept the cut-off.
     """
-    traffic = rows.rows * sweep.row_bytes * sweep.passes
-    check_size(name, data_bytes=3 * traffic)
-    bounds = rows.bounds()
-    sizes = np.diff(bounds) * sweep.row_bytes
-    init_ops = sweep.columns * sweep.copies * init_ops_per_element
-    return Workload(
-        name,
-        sweep.graph(rows.tree(), bounds),
-        iterations,
-        rows.first_touch(bounds, sizes, init_ops),
-    )
+    if given + beyond < division.lowest_cutoff:
+        raise ConfigurationError(
+            f"workload {workload}: {key}: found {given}, "
+            f"accepted {division.lowest_cutoff - beyond} or more when irregular"
+        )
+    return given + beyond
 
 
 def row_sweep(
     name: str,
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     rows: Count = 1024,
     lines: Count = 1,
@@ -237,8 +210,6 @@ def row_sweep(
     ----------
     name : str
         Name of the workload.
-    seed : int
-        Unused: the workload is not random.
     rows, lines, columns : int
         Size of the matrix.
     element_bytes : int
@@ -304,7 +275,7 @@ def row_sweep(
         )
     else:
         if cutoff_rows is not None:
-            check_cutoff(name, division, cutoff_rows)
+            cutoff_above(name, division, "cutoff_rows", cutoff_rows, beyond=0)
         blocks = block_bytes or leaf_bytes
         divided = Rows(
             rows,
@@ -313,4 +284,8 @@ def row_sweep(
             division.cutoff(blocks, sweep.row_bytes),
             division.cutoff(init_leaf_bytes or blocks, sweep.row_bytes),
         )
-    return sweep_workload(name, divided, sweep, init_ops_per_element, colours * iterations)
+    check_size(name, data_bytes=3 * rows * sweep.row_bytes * passes)
+    bounds = divided.bounds()
+    sizes = np.diff(bounds) * sweep.row_bytes
+    init = divided.first_touch(bounds, sizes, lines * columns * copies * init_ops_per_element)
+    return Workload(name, sweep.graph(divided.tree(), bounds), colours * iterations, init)

@@ -54,10 +54,8 @@ class RowCosts:
 class MatrixWorkload(Workload):
     """A program over the rows of a sparse matrix."""
 
-    rows: SparseRows = field(
-        default_factory=lambda: SparseRows(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    )
-    costs: RowCosts = field(default_factory=RowCosts)
+    rows: SparseRows = field(kw_only=True)
+    costs: RowCosts = field(kw_only=True)
 
 
 def rmat_rows(rng: np.random.Generator, scale: int, edge_factor: int) -> SparseRows:

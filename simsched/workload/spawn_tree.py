@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from simsched.files.errors import ConfigurationError
 from simsched.files.limits import TASKS
@@ -123,6 +123,23 @@ def number_levels(degrees: list[Int64Array]) -> tuple[list[Int64Array], Adjacenc
         [np.repeat(ids, count) for ids, count in zip(new, degrees, strict=True)]
     )
     return new, adjacency(parent, flat[1:], len(flat))
+
+
+def cut_tree(
+    degrees: list[Int64Array], weights: ArrayLike, class_names: tuple[str, str], ops: float
+) -> TaskGraph:
+    """Return a spawn tree whose tasks on the last level stand for several nodes of a search each.
+
+    `degrees` are those of the levels above, `weights` the nodes of each task of the last level;
+    `ops` are the operations of a node.
+    """
+    last = np.asarray(weights, dtype=np.float64)
+    numbers, children = number_levels([*degrees, np.zeros(len(last), dtype=np.int64)])
+    n_tasks = len(children.ptr) - 1
+    nodes, kind = np.ones(n_tasks), np.full(n_tasks, DIVIDE)
+    nodes[numbers[-1]] = last
+    kind[numbers[-1]] = LEAF
+    return build_graph(nodes * ops, task_class=kind, class_names=class_names, children=children)
 
 
 def equal_parts(degree: int, cutoff: int) -> Split:

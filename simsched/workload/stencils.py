@@ -56,12 +56,9 @@ _MEASURED_PLANE = "rows columns leaf_rows irregular iterations seed"
 
 _FRIGO = """Frigo, Leiserson and Randall, *The implementation of the Cilk-5 multithreaded language*,
 PLDI 1998"""
-_LAWS = """Chen, Guo and Guan, *LAWS: Locality-aware work-stealing for multi-socket multi-core
-architectures*, ICS 2014"""
-_BOOK = """Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer
-2017"""
-_BATS = """Zhao et al., *Bandwidth and Locality Aware Task-stealing for Manycore Architectures with
-Bandwidth-Asymmetric Memory*, ACM TACO 15(4), 2018, Table 2"""
+_LAWS = "Chen, Guo and Guan, ICS 2014 (docs/sources/laws.md)"
+_BOOK = "Book of docs/sources"
+_BATS = "Zhao et al., ACM TACO 15(4), 2018, Table 2 (docs/sources/bats.md)"
 _YOUNG = "Young, *Iterative Solution of Large Linear Systems*, Academic Press 1971, chapter 5"
 
 _OF_VOLUME = {
@@ -108,11 +105,6 @@ STENCILS = (
             "ops_per_element, init_ops_per_element": "Operations per element: 6 additions and 4"
             " multiplications of a sweep; of the initialisation.",
         },
-        notes="""
-            The published case (224K x 4K, 16 GB, leaves of 2 MB) is 229,376 = 2^13 * 28 rows of 64
-            KiB: 28 rows are 1.75 MiB, 56 are more than 2 MiB, hence 8,192 leaves and blocks and
-            16,383 tasks.
-        """,
         references=f"{_FRIGO} (program ``heat``). {_BATS}. {_BOOK}, Algorithms 1, 3.",
         measured=MeasuredStencil(
             name="heat",
@@ -158,10 +150,7 @@ STENCILS = (
 
             The two arrays are the unknowns u, updated in place, and the right-hand side f, which is
             only read. Elements lie in the order of rows, so every line of a row holds elements of
-            both colours, and a half sweep reads and writes all lines. With R rows, C columns,
-            elements of e bytes, L leaves and one halo row, it writes ``R C e`` bytes and reads ``(2
-            R + 2 (L - 1)) C e``, or ``(R + 2 (L - 1)) C e`` without f (one copy). It computes half
-            of the ``R C`` elements.
+            both colours, and a half sweep reads and writes all lines but computes half of them.
 
             The sources say neither in which order elements are updated nor how many arrays there
             are. With one colour a sweep updates all elements in the order of rows, and leaves use
@@ -295,12 +284,8 @@ STENCILS = (
             "write_allocate": "Whether stores first read what they overwrite, as cached stores do.",
             "init_ops_per_element": "Operations of the initialisation.",
         },
-        notes="""
-            Leaves compute a multiplication and an addition for every tap of the filter, unless
-            `ops_per_element` is given. The published input is 224K x 4K, 16 GB: 8,192 leaves of 28
-            rows, as for ``heat``. The size of the filter is not stated; 3 x 3 keeps the convolution
-            memory-bound, as it is said to be.
-        """,
+        notes="Leaves compute a multiplication and an addition for every tap of the filter, unless"
+        " `ops_per_element` is given.",
         references=f"{_BATS} (CONV, taken over from LAWS: {_LAWS}).",
     ),
 )

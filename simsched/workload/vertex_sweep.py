@@ -6,10 +6,9 @@ distribution that a random graph with independent edges implies. With V vertices
 objects of a bytes, states (ranks, labels) of r bytes:
 
 * *Tasks.* The root covers all vertices; a piece is halved until its expected size is at most
-  `leaf_bytes`; L leaves make 2 L - 1 tasks.
+  `leaf_bytes`.
 * *Blocks.* As leaves, with `block_bytes`. A block holds its vertices' edges and two states per
-  vertex, which swap roles: ``a * edges + 2 r * vertices`` bytes. All blocks together: ``a E + 2 r
-  V``.
+  vertex, which swap roles: ``a * edges + 2 r * vertices`` bytes.
 * *Degrees.* Independent for each vertex: uniform in [lowest, highest]; or a power law in the same
   range, P(d) proportional to d^-degree_exponent; or constant, the rounded mean of the range.
 * *Hotness.* An edge leads to the vertex of popularity rank k = 1 .. V with probability proportional
@@ -17,8 +16,7 @@ objects of a bytes, states (ranks, labels) of r bytes:
   `popular_run`, the runs in random order: 1 scatters popular vertices (and evens out the blocks), V
   sorts all vertices. A block's hotness is the sum over its vertices.
 * *Bytes.* A leaf reads its edges (``a`` bytes each), reads `gather_bytes` for each edge from the
-  block it leads to, and writes a state per vertex. An iteration reads ``(a + gather_bytes) E`` and
-  writes ``r V`` bytes.
+  block it leads to, and writes a state per vertex.
 * *Accesses.* A leaf with n edges would touch almost every block. Its gathers are kept in at most
   `max_remote_blocks` accesses without losing a byte: blocks so hot that they exceed an equal share
   of what is left get their own number of edges, jointly multinomial, as the random graph would have
@@ -106,11 +104,6 @@ def vertex_sweep(
         Operations of an iteration and of the initialisation.
     iterations : int
         Number of iterations.
-
-    Raises
-    ------
-    ConfigurationError
-        An empty range of degrees, or a graph that is too large.
     """
     chance = _degree_distribution(name, degrees, lowest_degree, highest_degree, degree_exponent)
     mean = float(chance @ np.arange(lowest_degree, highest_degree + 1))

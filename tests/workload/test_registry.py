@@ -285,3 +285,13 @@ def test_errors_of_a_generator_that_say_enough_stay(
     kept = ExtensionError if isinstance(error, SystemExit) else type(error)
     with pytest.raises(kept):
         make_workload("test_raising")
+
+
+def test_what_is_not_random_takes_no_seed(scratch: dict[str, WorkloadGenerator]) -> None:
+    @generator("test_without_seed")
+    def test_without_seed(*, tasks: int = 3) -> Workload:
+        return Workload("test_without_seed", build_graph(np.ones(tasks)))
+
+    workload = make_workload("test_without_seed", {"tasks": 5}, seed=7)
+    assert workload.graph.n_tasks == 5
+    assert workload.parameters["seed"] == 7

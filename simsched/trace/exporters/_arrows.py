@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.trace.exporters._timeline import Activity, Intervals, Timeline
+from simsched.trace.exporters._timeline import Activity, Columns, Intervals, Timeline
 from simsched.trace.recording import Recording
 from simsched.workload.graph import TaskGraph
 
@@ -15,7 +15,7 @@ Int64Array = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Arrows:
+class Arrows(Columns):
     """Arrows between moments on workers; none goes back in time.
 
     For a steal both tasks are the stolen one.
@@ -28,13 +28,6 @@ class Arrows:
     target_ps: Int64Array
     target_task: NDArray[np.int32]
     iteration: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.source_ps)
-
-    def chosen(self, rows: NDArray[np.bool_] | Int64Array) -> Arrows:
-        """Return some of the arrows."""
-        return Arrows(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
 def steal_arrows(intervals: Intervals, n_workers: int) -> Arrows:
@@ -73,12 +66,7 @@ def dependence_arrows(recording: Recording, intervals: Intervals, limit: int) ->
             parts.append(found.chosen(order))
     if not parts:
         return steal_arrows(intervals, 0), total
-    return (
-        Arrows(
-            **{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Arrows)}
-        ),
-        total,
-    )
+    return Arrows.joined(parts), total
 
 
 def drawn_arrows(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.trace.recording import Recording
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import Workload
 
 
 class Classes:
@@ -37,24 +37,18 @@ class TaskNames:
     """What the program calls its tasks, those of the initialisation included, if `known`."""
 
     def __init__(self, workload: Workload | None) -> None:
-        self._iterations = _names_of(None if workload is None else workload.graph)
-        init = None if workload is None else workload.init
-        self._init = self._iterations if init is None else _names_of(init)
-        self.known = self._iterations is not None or self._init is not None
+        graph = None if workload is None else workload.graph
+        init = graph if workload is None or workload.init is None else workload.init
+        given = [None if one is None else one.task_names for one in (init, graph)]
+        self._names = [None if names is None else np.array(names, object) for names in given]
+        self.known = any(names is not None for names in self._names)
 
     def of(self, task: NDArray[np.int32], iteration: NDArray[np.int32]) -> NDArray[np.object_]:
         """Return the name of each task in an iteration, empty where it has none or is -1."""
         result = np.full(len(task), "", object)
         early = iteration == 0
-        for stage, names in ((early, self._init), (~early, self._iterations)):
+        for stage, names in zip((early, ~early), self._names, strict=True):
             if names is not None:
                 rows = stage & (task >= 0)
                 result[rows] = names[task[rows]]
         return result
-
-
-def _names_of(graph: TaskGraph | None) -> NDArray[np.object_] | None:
-    """Return the names of the tasks of a graph."""
-    if graph is None or graph.task_names is None:
-        return None
-    return np.array(graph.task_names, object)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.trace.exporters._source import events_of
+from simsched.trace.exporters._timeline import Columns
 from simsched.trace.recording import Recording
 from simsched.trace.schema import EventKind, Loss
 
@@ -36,7 +37,7 @@ MOMENTS: dict[EventKind, Describe] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(Columns):
     """Rows of a trace of the kinds in `MOMENTS`, in order of time; -1 is nobody in particular."""
 
     time_ps: NDArray[np.int64]
@@ -46,9 +47,6 @@ class Moments:
     iteration: NDArray[np.int32]
     arg0: NDArray[np.int64]
     arg1: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.time_ps)
 
     def name(self, row: int) -> str:
         """Return what a viewer calls a moment: the kind in words."""

@@ -6,6 +6,7 @@ import gzip
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,17 @@ class Lines:
     time: NDArray[np.int64]
     #: Takes indices, returns the text of these lines.
     write: Callable[[NDArray[np.int64]], list[str]]
+
+
+def formatted(
+    time: NDArray[np.int64], columns: Sequence[NDArray[Any]], text: Callable[..., str]
+) -> Lines:
+    """Return lines that are each made of a row of columns."""
+
+    def write(rows: NDArray[np.int64]) -> list[str]:
+        return list(map(text, *(column[rows].tolist() for column in columns)))
+
+    return Lines(time, write)
 
 
 def merged(sources: Sequence[Lines]) -> Iterator[list[str]]:

@@ -12,9 +12,10 @@ no event; it is counted as part of the join.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,8 +60,25 @@ _RELEVANT = (
 _TAKEN = 100  #: stands for a preemption on the side of the worker that takes the task
 
 
+class Columns:
+    """Base of dataclasses whose fields are arrays of one length: the columns of a table."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, next(iter(vars(self)))))
+
+    def chosen(self, rows: Mask | Int64Array) -> Self:
+        """Return some of the rows."""
+        return type(self)(**{name: column[rows] for name, column in vars(self).items()})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return the rows of several tables."""
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
+
+
 @dataclass(frozen=True, eq=False)
-class Intervals:
+class Intervals(Columns):
     """Intervals in the order of the events that begin them.
 
     Of those without length only steals and the beginnings and ends of tasks are there.
@@ -86,13 +104,6 @@ class Intervals:
     inside: Mask
     arg: Int64Array
     extra: Int64Array
-
-    def __len__(self) -> int:
-        return len(self.activity)
-
-    def chosen(self, rows: Mask | Int64Array) -> Intervals:
-        """Return some of the intervals."""
-        return Intervals(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +173,7 @@ def timeline(trace: Trace, *, ordered: bool = True) -> Timeline:
         return Timeline(_made(rows, Activity.TASK, rows.event, rows.time), rows.end_ps, set_aside)
     parts, opened = _stretches(rows, set_aside)
     others = [_spawns(rows, parts, opened), *_acquisitions(rows), *_other_costs(rows)]
-    joined = _joined([parts, *others])
+    joined = Intervals.joined([parts, *others])
     if not ordered:
         return Timeline(joined, rows.end_ps, set_aside)
     joined = joined.chosen(
@@ -359,11 +370,4 @@ def _made(
         rows.event[row],
         **marks,
         **numbers,
-    )
-
-
-def _joined(parts: list[Intervals]) -> Intervals:
-    """Return several sets of intervals as one."""
-    return Intervals(
-        **{f.name: np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Intervals)}
     )

@@ -25,7 +25,7 @@ from simsched.trace.exporters._classes import Classes, TaskNames
 from simsched.trace.exporters._copies import engine_copies
 from simsched.trace.exporters._moments import moments_of
 from simsched.trace.exporters._source import detail, events_of
-from simsched.trace.exporters._text import Lines, merged, write_pieces
+from simsched.trace.exporters._text import Lines, formatted, merged, write_pieces
 from simsched.trace.exporters._timeline import Activity, Intervals, Timeline, timeline
 from simsched.trace.exporters.registry import exporter
 from simsched.trace.recording import Recording
@@ -56,11 +56,6 @@ def export_chrome(
         successor are drawn.
     bins : int
         Number of values of each bandwidth.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written.
     """
     found = timeline(recording.trace)
     stolen, wanted, remarks = drawn_arrows(recording, found, dependences)
@@ -87,13 +82,12 @@ def _round_ns(time_ps: Int64Array) -> Int64Array:
     return (time_ps + PS_PER_NS // 2) // PS_PER_NS
 
 
-def _microseconds(time_ns: Int64Array) -> list[float]:
+def _microseconds(time_ns: Int64Array) -> NDArray[np.float64]:
     """Return doubles that give back the nanoseconds, whether readers round or cut them off."""
-    values = time_ns / 1000.0
+    values: NDArray[np.float64] = time_ns / 1000.0
     short = (values * 1000.0).astype(np.int64) < time_ns
     values[short] = np.nextafter(values[short], np.inf)
-    result: list[float] = values.tolist()
-    return result
+    return values
 
 
 class _Slices:
@@ -238,18 +232,13 @@ def _iterations(recording: Recording, end_ps: int) -> Lines:
     last = np.append(events["time_ps"][ends], end_ps)[np.searchsorted(ends, starts)]
     time, number = events["time_ps"][starts], events["iteration"][starts]
     start, end = _round_ns(time.astype(np.int64)), _round_ns(last.astype(np.int64))
-    length = end - start
-
-    def lines(rows: Int64Array) -> list[str]:
-        tid = recording.n_workers + 1
-        top = f'{{"ph":"X","cat":"iteration","pid":{RUN_PID},"tid":{tid},"name":"iteration '
-        columns = (number[rows].tolist(), _microseconds(start[rows]), _microseconds(length[rows]))
-        return [
-            f'{top}{n}","ts":{t!r},"dur":{d!r},"args":{{"iteration":{n}}}}}'
-            for n, t, d in zip(*columns, strict=True)
-        ]
-
-    return Lines(start, lines)
+    tid = recording.n_workers + 1
+    top = f'{{"ph":"X","cat":"iteration","pid":{RUN_PID},"tid":{tid},"name":"iteration '
+    return formatted(
+        start,
+        (number, _microseconds(start), _microseconds(end - start)),
+        lambda n, ts, dur: f'{top}{n}","ts":{ts!r},"dur":{dur!r},"args":{{"iteration":{n}}}}}',
+    )
 
 
 def _slice_source(
@@ -274,8 +263,8 @@ def _slice_source(
             numbers.tolist(),
             pids[chosen.worker].tolist(),
             (chosen.worker + 1).tolist(),
-            _microseconds(start),
-            _microseconds(slices.end[rows] - start),
+            _microseconds(start).tolist(),
+            _microseconds(slices.end[rows] - start).tolist(),
             chosen.task.tolist(),
             chosen.iteration.tolist(),
             np.where(chosen.lost, LOST, 2 * chosen.first + chosen.last).tolist(),
@@ -322,21 +311,14 @@ def _flow_source(
     worker = flows.arrows.target_worker if end else flows.arrows.source_worker
     time = flows.target_ns if end else flows.source_ns
     phase = '"ph":"f","bp":"e"' if end else '"ph":"s"'
-
-    def lines(rows: Int64Array) -> list[str]:
-        columns = (
-            (rows + number).tolist(),
-            pids[worker[rows]].tolist(),
-            (worker[rows] + 1).tolist(),
-            _microseconds(time[rows]),
-        )
-        top = f'{{{phase},"cat":"{name}","name":"{name}"'
-        return [
+    top = f'{{{phase},"cat":"{name}","name":"{name}"'
+    return formatted(
+        time,
+        (number + np.arange(flows.count), pids[worker], worker + 1, _microseconds(time)),
+        lambda identity, pid, tid, ts: (
             f'{top},"id":{identity},"pid":{pid},"tid":{tid},"ts":{ts!r}}}'
-            for identity, pid, tid, ts in zip(*columns, strict=True)
-        ]
-
-    return Lines(time, lines)
+        ),
+    )
 
 
 def _copies(recording: Recording) -> list[Lines]:
@@ -346,15 +328,14 @@ def _copies(recording: Recording) -> list[Lines]:
     place = f'"pid":{RUN_PID},"tid":{recording.n_workers + 1}'
 
     def lines(phase: str, time: Int64Array) -> Lines:
-        def write(rows: Int64Array) -> list[str]:
-            columns = (found.node[rows].tolist(), found.block[rows].tolist(), rows.tolist())
-            return [
+        return formatted(
+            time,
+            (np.arange(len(time)), found.node, found.block, _microseconds(time)),
+            lambda row, node, block, ts: (
                 f'{{"ph":"{phase}","cat":"copy","id":"copy {row}","name":{names[node]},{place},'
                 f'"ts":{ts!r},"args":{{"block":{block}}}}}'
-                for node, block, row, ts in zip(*columns, _microseconds(time[rows]), strict=True)
-            ]
-
-        return Lines(time, write)
+            ),
+        )
 
     return [lines("b", _round_ns(found.start_ps)), lines("e", _round_ns(found.end_ps))]
 
@@ -365,19 +346,15 @@ def _moments(recording: Recording, pids: NDArray[np.int64]) -> Lines:
     time = _round_ns(found.time_ps)
     everywhere = f'"s":"p","pid":{RUN_PID},"tid":{recording.n_workers + 1}'
 
-    def lines(rows: Int64Array) -> list[str]:
-        texts = []
-        for row, ts in zip(rows.tolist(), _microseconds(time[rows]), strict=True):
-            worker = int(found.worker[row])
-            own = f'"s":"t","pid":{pids[worker]},"tid":{worker + 1}'
-            texts.append(
-                f'{{"ph":"i","cat":"moment","name":"{found.name(row)}",'
-                f'{everywhere if worker < 0 else own},"ts":{ts!r},'
-                f'"args":{json.dumps(found.about(row))}}}'
-            )
-        return texts
+    def line(row: int, worker: int, ts: float) -> str:
+        own = f'"s":"t","pid":{pids[worker]},"tid":{worker + 1}'
+        return (
+            f'{{"ph":"i","cat":"moment","name":"{found.name(row)}",'
+            f'{everywhere if worker < 0 else own},"ts":{ts!r},'
+            f'"args":{json.dumps(found.about(row))}}}'
+        )
 
-    return Lines(time, lines)
+    return formatted(time, (np.arange(len(time)), found.worker, _microseconds(time)), line)
 
 
 def _counters(recording: Recording, bins: int) -> Lines:
@@ -395,12 +372,11 @@ def _counters(recording: Recording, bins: int) -> Lines:
     times = np.concatenate(time) if time else np.zeros(0, np.int64)
     values = np.concatenate(value) if value else times
 
-    def lines(rows: Int64Array) -> list[str]:
-        columns = (rows.tolist(), values[rows].tolist(), _microseconds(times[rows]))
-        return [
+    return formatted(
+        times,
+        (np.arange(len(times)), values, _microseconds(times)),
+        lambda row, rate, ts: (
             f'{{"ph":"C","name":{name[row]},"pid":{RUN_PID},"tid":0,"ts":{ts!r},'
             f'"args":{{"bytes_per_s":{rate}}}}}'
-            for row, rate, ts in zip(*columns, strict=True)
-        ]
-
-    return Lines(times, lines)
+        ),
+    )

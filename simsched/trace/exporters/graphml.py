@@ -44,13 +44,6 @@ def export_graphml(recording: Recording, path: Path, *, iteration: int | None = 
     iteration : int, optional
         Whose times are written; by default the first one after the initialisation. Tasks of the
         initialisation have their own times.
-
-    Raises
-    ------
-    ConfigurationError
-        The recording has no graph or no such iteration, or the file cannot be written.
-    GraphError
-        A name contains a character that XML cannot hold.
     """
     workload = recording.workload
     if workload is None:

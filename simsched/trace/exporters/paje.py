@@ -19,7 +19,7 @@ from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes, TaskNames
 from simsched.trace.exporters._copies import engine_copies
 from simsched.trace.exporters._moments import MOMENTS, moments_of
-from simsched.trace.exporters._text import Lines, merged, write_pieces
+from simsched.trace.exporters._text import Lines, formatted, merged, write_pieces
 from simsched.trace.exporters._timeline import Activity, Intervals, Timeline, timeline
 from simsched.trace.exporters.registry import exporter
 from simsched.trace.recording import Recording
@@ -86,11 +86,6 @@ def export_paje(
         successor are drawn.
     bins : int
         Number of values of each bandwidth.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written.
     """
     found = timeline(recording.trace)
     stolen, wanted, remarks = drawn_arrows(recording, found, dependences)
@@ -254,14 +249,11 @@ def _links(arrows: Arrows, kind: str, first: int) -> list[Lines]:
     """Return the beginnings and the ends of links; keys count from `first`."""
 
     def lines(event: int, worker: NDArray[np.int32], time: Int64Array) -> Lines:
-        def write(chosen: Int64Array) -> list[str]:
-            columns = (time[chosen], worker[chosen], chosen + first)
-            return [
-                f"{event} {_seconds(t)} L{kind} M V{kind} W{w} {key}\n"
-                for t, w, key in zip(*(column.tolist() for column in columns), strict=True)
-            ]
-
-        return Lines(time, write)
+        return formatted(
+            time,
+            (time, worker, first + np.arange(len(time))),
+            lambda t, w, key: f"{event} {_seconds(t)} L{kind} M V{kind} W{w} {key}\n",
+        )
 
     return [
         lines(START_LINK, arrows.source_worker, arrows.source_ps),
@@ -273,24 +265,19 @@ def _moments(recording: Recording) -> Lines:
     """Return decisions of the policy and changes of conditions as events."""
     found = moments_of(recording)
 
-    def write(chosen: Int64Array) -> list[str]:
-        texts = []
-        for row, time in zip(chosen.tolist(), found.time_ps[chosen].tolist(), strict=True):
-            worker, kind = int(found.worker[row]), int(found.kind[row])
-            where, container = ("M", "M") if worker < 0 else ("W", f"W{worker}")
-            about = " ".join(f"{key}={value}" for key, value in found.about(row).items())
-            place = f"{_seconds(time)} E{where} {container} E{where}{kind}"
-            texts.append(f"{NEW_EVENT} {place} {_quoted(about)}\n")
-        return texts
+    def line(row: int, time: int, worker: int, kind: int) -> str:
+        where, container = ("M", "M") if worker < 0 else ("W", f"W{worker}")
+        about = " ".join(f"{key}={value}" for key, value in found.about(row).items())
+        place = f"{_seconds(time)} E{where} {container} E{where}{kind}"
+        return f"{NEW_EVENT} {place} {_quoted(about)}\n"
 
-    return Lines(found.time_ps, write)
+    columns = (np.arange(len(found)), found.time_ps, found.worker, found.kind)
+    return formatted(found.time_ps, columns, line)
 
 
 def _variable(kind: str, time: Int64Array, values: Int64Array, node: int) -> Lines:
     """Return a variable of a node, which changes at some times."""
-
-    def write(chosen: Int64Array) -> list[str]:
-        columns = zip(time[chosen].tolist(), values[chosen].tolist(), strict=True)
-        return [f"{SET_VARIABLE} {_seconds(t)} {kind} N{node} {value}\n" for t, value in columns]
-
-    return Lines(time, write)
+    place = f"{kind} N{node}"
+    return formatted(
+        time, (time, values), lambda t, value: f"{SET_VARIABLE} {_seconds(t)} {place} {value}\n"
+    )

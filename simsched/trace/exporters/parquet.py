@@ -18,11 +18,6 @@ def export_parquet(recording: Recording, path: Path) -> list[str]:
         The run.
     path : Path
         Where to.
-
-    Raises
-    ------
-    ConfigurationError
-        The file cannot be written.
     """
     write_recording(path, recording)
     return []

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from simsched.files.bounded import GZIP_MAGIC
-from simsched.files.errors import TraceError, nearest
+from simsched.files.errors import TraceError, nearest_hint
 from simsched.files.limits import TEXT_BYTES
 
 CHUNK_ROWS = 100_000
@@ -28,17 +28,26 @@ CUT = "the last line has no end: the file is cut off"
 class SetAside:
     """What an importer leaves out, by reason, and what else its user should know."""
 
+    what: str = "row"
+    #: Where something stands, by its file and number.
+    place: str = "{}:{}"
     counts: dict[str, int] = field(default_factory=dict)
     places: dict[str, tuple[str, int]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def rows(self, file: Path | str, lines: NDArray[np.int64], reason: str) -> None:
+    def rows(self, file: Path, lines: NDArray[np.int64] | list[int], reason: str) -> None:
         """Count lines that are left out; messages have the reason after their place."""
         if not len(lines):
             return
         self.counts[reason] = self.counts.get(reason, 0) + len(lines)
-        place = (str(file), int(lines.min()))
+        place = (str(file), int(np.min(lines)))
         self.places[reason] = min(self.places.get(reason, place), place)
+
+    def without(self, file: Path, rows: pd.DataFrame, wrong: Any, reason: str) -> pd.DataFrame:
+        """Return the rows that are right; the others are left out."""
+        bad = np.asarray(wrong, dtype=bool)
+        self.rows(file, rows[LINE].to_numpy()[bad], reason)
+        return rows[~bad]
 
     def note(self, text: str) -> None:
         """Keep a remark that concerns no single row."""
@@ -53,9 +62,8 @@ class SetAside:
         """Return the two entries of `Recording.details`."""
         lines = []
         for reason, count in sorted(self.counts.items()):
-            file, line = self.places[reason]
-            rows = "1 row" if count == 1 else f"{count} rows"
-            lines.append(f"{file}:{line}: {reason}; {rows} set aside")
+            rows = f"{count} {self.what}{'s' * (count > 1)}"
+            lines.append(f"{self.place.format(*self.places[reason])}: {reason}; {rows} set aside")
         return {"set_aside": dict(sorted(self.counts.items())), "warnings": [*lines, *self.notes]}
 
 
@@ -163,8 +171,7 @@ def _wanted(
     chunk.columns = [str(name).strip() for name in chunk.columns]
     for name in required:
         if name not in chunk.columns:
-            close = nearest(name, chunk.columns)
-            hint = f"; did you mean {close!r}?" if close else ""
+            hint = nearest_hint(name, chunk.columns)
             raise TraceError(f"{path}:1: found no column {name!r}, which is required{hint}")
     wanted = chunk.reindex(columns=[*required, *optional]).astype("string[pyarrow]").fillna("")
     for name in wanted.columns:

@@ -94,12 +94,9 @@ def starpu_recording(trace: StarpuTrace) -> Recording:
     tasks["worker"] = worker
     start, end = _picoseconds(tasks["start_ms"]), _picoseconds(tasks["end_ms"])
     wrong = overlapping(worker, start, end)
-    trace.aside.rows(
-        trace.path,
-        tasks[LINE].to_numpy()[wrong],
-        "the task starts before an earlier one on the same worker has ended",
-    )
-    tasks, start, end = tasks[~wrong].reset_index(drop=True), start[~wrong], end[~wrong]
+    why = "the task starts before an earlier one on the same worker has ended"
+    tasks = trace.aside.without(trace.path, tasks, wrong, why).reset_index(drop=True)
+    start, end = start[~wrong], end[~wrong]
     submit = tasks["submit_ms"].to_numpy()
     early = np.fmin(submit, tasks["start_ms"].to_numpy())
     origin = int(_picoseconds(pd.Series([np.nanmin(early)]))[0])
@@ -138,6 +135,7 @@ def starpu_recording(trace: StarpuTrace) -> Recording:
 
 def _executed(trace: StarpuTrace) -> pd.DataFrame:
     """Return the rows of tasks that ran, checked and in an order that follows from the tasks."""
+    path, without = trace.path, trace.aside.without
     rows = trace.rows[trace.rows["Control"] == ""]
     trace.details["control_records"] = len(trace.rows) - len(rows)
     stated = rows[["StartTime", "EndTime", "WorkerId"]] != ""
@@ -146,27 +144,20 @@ def _executed(trace: StarpuTrace) -> pd.DataFrame:
     rows["rank"] = rows["MPIRank"].where(rows["MPIRank"] != "", "0")
     for column, name in (("StartTime", "start_ms"), ("EndTime", "end_ms")):
         rows[name] = numbers(rows[column])
-        rows = _without(
-            trace,
-            rows,
-            ~(rows[name].abs() < LATEST_MS).to_numpy(bool),
-            f"{column} {NO_TIME}",
-        )
+        rows = without(path, rows, ~(rows[name].abs() < LATEST_MS), f"{column} {NO_TIME}")
     for column, name in (("SubmitTime", "submit_ms"), ("ReadyTime", "ready_ms")):
         rows[name] = numbers(rows[column])
-        bad = ((rows[column] != "") & ~(rows[name].abs() < LATEST_MS)).to_numpy(bool)
-        rows = _without(trace, rows, bad, f"{column} {NO_TIME}")
-    rows = _without(trace, rows, (rows["JobId"] == "").to_numpy(bool), "the task has no JobId")
-    rows = _without(
-        trace, rows, (rows["WorkerId"] == "").to_numpy(bool), "the task has no WorkerId"
-    )
-    backwards = (rows["end_ms"] < rows["start_ms"]).to_numpy(bool)
-    rows = _without(trace, rows, backwards, "EndTime is before StartTime")
+        bad = (rows[column] != "") & ~(rows[name].abs() < LATEST_MS)
+        rows = without(path, rows, bad, f"{column} {NO_TIME}")
+    rows = without(path, rows, rows["JobId"] == "", "the task has no JobId")
+    rows = without(path, rows, rows["WorkerId"] == "", "the task has no WorkerId")
+    backwards = rows["end_ms"] < rows["start_ms"]
+    rows = without(path, rows, backwards, "EndTime is before StartTime")
     rows = _unique(trace, rows)
     if rows.empty:
         left = f"; {trace.aside.total} rows set aside" if trace.aside.total else ""
         why = "".join(f"; {text}" for text in trace.aside.details()["warnings"][:1])
-        raise TraceError(f"{trace.path}: found no task that was executed{left}{why}")
+        raise TraceError(f"{path}: found no task that was executed{left}{why}")
     first = rows["submit_ms"].fillna(rows["start_ms"])
     jobs = map(natural, rows["JobId"].tolist())
     keys = list(zip(first.tolist(), rows["start_ms"].tolist(), jobs, strict=True))
@@ -174,20 +165,10 @@ def _executed(trace: StarpuTrace) -> pd.DataFrame:
     return rows.iloc[order].reset_index(drop=True)
 
 
-def _without(
-    trace: StarpuTrace, rows: pd.DataFrame, wrong: NDArray[np.bool_], reason: str
-) -> pd.DataFrame:
-    """Return the rows that are right; the others are set aside."""
-    if not wrong.any():
-        return rows
-    trace.aside.rows(trace.path, rows[LINE].to_numpy()[wrong], reason)
-    return rows[~wrong]
-
-
 def _unique(trace: StarpuTrace, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows without repetitions; two rows that contradict each other are an error."""
-    same = rows.drop(columns=LINE).duplicated().to_numpy(bool)
-    rows = _without(trace, rows, same, "the row repeats another one")
+    same = rows.drop(columns=LINE).duplicated()
+    rows = trace.aside.without(trace.path, rows, same, "the row repeats another one")
     again = rows["JobId"].duplicated(keep=False)
     if again.any():
         job = rows["JobId"][again].iloc[0]

@@ -15,7 +15,7 @@ from simsched.files.errors import TraceError
 from simsched.files.limits import EDGES
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import SetAside
-from simsched.workload.builder import Accesses, accesses
+from simsched.workload.builder import Accesses, listed_accesses
 from simsched.workload.graph import FloatArray
 
 SPEED = 1e9  #: operations per second that turn measured durations into operations
@@ -106,9 +106,8 @@ def handle_accesses(
     and are counted. `aside` receives tasks whose three lists differ in length or that have a mode
     or size that is none.
     """
-    block_of: dict[tuple[str, str], int] = {}
-    sizes: list[int] = []
-    found: list[tuple[int, int, int, int]] = []
+    sizes: dict[tuple[str, str], int] = {}  # of handles, in the order of their first use
+    found: list[tuple[int, tuple[str, str], int, tuple[bool, bool]]] = []
     wrong: list[int] = []
     scratch = 0
     columns = (rows[c].tolist() for c in ("rank", "Handles", "Modes", "Sizes", "line"))
@@ -123,24 +122,20 @@ def handle_accesses(
             if use == SCRATCH or use is None:
                 scratch += 1
                 continue
-            block = block_of.setdefault((rank, handle), len(sizes))
-            if block == len(sizes):
-                sizes.append(0)
-            size = int(amount)
-            sizes[block] = max(sizes[block], size)
-            found.append((task, block, size * use[0], size * use[1]))
+            key, size = (rank, handle), int(amount)
+            sizes[key] = max(sizes.get(key, 0), size)
+            found.append((task, key, size, use))
     if wrong:
         reason = "Handles, Modes and Sizes do not match; the task is kept without its accesses"
         first = f"{name}:{min(wrong)}"
         aside.note(f"{first}: {reason}; {len(wrong)} tasks")
-    used = [entry for entry in found if sizes[entry[1]]]
-    renumbered: dict[int, int] = {}
-    for entry in used:
-        renumbered.setdefault(entry[1], len(renumbered))
-    numbered = [(e[0], renumbered[e[1]], e[2], e[3]) for e in used]
-    columns_of = list(zip(*numbered, strict=True)) or [(), (), (), ()]
-    accessed = accesses(columns_of[0], columns_of[1], columns_of[2], columns_of[3], len(rows))
-    return [sizes[b] for b in renumbered], accessed, scratch
+    block = {key: i for i, key in enumerate(key for key, size in sizes.items() if size)}
+    accessed = [
+        (task, block[key], size * reads, size * writes, 0)
+        for task, key, size, (reads, writes) in found
+        if key in block
+    ]
+    return [sizes[key] for key in block], listed_accesses(accessed, len(rows)), scratch
 
 
 @cache

@@ -12,10 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from simsched.trace.importers._rows import LINE, SetAside, numbers, read_rows
+from simsched.trace.importers._rows import SetAside, numbers, read_rows
 from simsched.trace.importers._starpu_graph import contract
 
 COLUMNS = ("Type", "Start", "End", "Size", "Key", "Tag")
@@ -40,16 +37,16 @@ def read_messages(path: Path, aside: SetAside) -> dict[str, Message]:
     or size are set aside.
     """
     rows = read_rows(path, COLUMNS, (), aside)
-    rows = rows[(rows["Type"] == MESSAGE) & rows["Key"].str.startswith(KEY)]
-    start, end, size = (numbers(rows[name]) for name in ("Start", "End", "Size"))
-    wrong: NDArray[np.bool_] = ~((end >= start) & (size >= 0))
-    aside.rows(path, rows[LINE].to_numpy()[wrong], "a message without times or size")
-    names = [
-        f"mpi_{tag}_{key.removeprefix(KEY)}"
-        for tag, key in zip(rows["Tag"].tolist(), rows["Key"].tolist(), strict=True)
-    ]
-    columns = zip(names, start.tolist(), end.tolist(), size.tolist(), wrong.tolist(), strict=True)
-    return {name: Message(s, e, int(n)) for name, s, e, n, bad in columns if not bad}
+    rows = rows[(rows["Type"] == MESSAGE) & rows["Key"].str.startswith(KEY)].copy()
+    for name in ("Start", "End", "Size"):
+        rows[name] = numbers(rows[name])
+    wrong = ~((rows["End"] >= rows["Start"]) & (rows["Size"] >= 0))
+    rows = aside.without(path, rows, wrong, "a message without times or size")
+    columns = (rows[name].tolist() for name in ("Tag", "Key", "Start", "End", "Size"))
+    return {
+        f"mpi_{tag}_{key.removeprefix(KEY)}": Message(start, end, int(size))
+        for tag, key, start, end, size in zip(*columns, strict=True)
+    }
 
 
 def transfers(

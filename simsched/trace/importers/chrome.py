@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
@@ -30,7 +30,7 @@ from simsched.files.errors import ConfigurationError, TraceError
 from simsched.files.limits import TASKS, WORKERS
 from simsched.files.yaml_reader import Section, validate
 from simsched.trace.importers._chrome_json import EVENTS, ChromeFile
-from simsched.trace.importers._rows import open_text
+from simsched.trace.importers._rows import SetAside, open_text
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
@@ -68,6 +68,10 @@ class _Slice:
     last: bool = True
 
 
+#: Part of a slice, its start and end, and whether these are the slice's.
+_Interval = tuple[_Slice, int, int, bool, bool]
+
+
 @dataclass
 class _Found:
     """What the events of a file say."""
@@ -82,25 +86,16 @@ class _Found:
     processes: dict[Any, str] = field(default_factory=dict)
     order: dict[Thread, int] = field(default_factory=dict)
     others: Counter[str] = field(default_factory=Counter)
-    aside: dict[str, list[int]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    aside: SetAside = field(default_factory=lambda: SetAside("event", "{}: event {}"))
 
     def set_aside(self, reason: str, event: int) -> None:
         """Leave an event out."""
-        self.aside.setdefault(reason, []).append(event)
+        self.aside.rows(self.path, [event], reason)
 
     def details(self) -> dict[str, Any]:
         """Return what a recording says about what was left out."""
-        warnings = []
-        for reason, events in sorted(self.aside.items()):
-            count = "1 event" if len(events) == 1 else f"{len(events)} events"
-            warnings.append(f"{self.path}: event {min(events)}: {reason}; {count} set aside")
-        return {
-            "format": "chrome",
-            "set_aside": {reason: len(events) for reason, events in sorted(self.aside.items())},
-            "warnings": [*warnings, *self.notes],
-            "other_events": dict(sorted(self.others.items())),
-        }
+        others = dict(sorted(self.others.items()))
+        return {"format": "chrome", **self.aside.details(), "other_events": others}
 
 
 def _looks_like_chrome(path: Path) -> bool:
@@ -130,12 +125,6 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
     category : str, optional
         Only slices of this category are tasks. By default all are; in our own files, those of
         category "task".
-
-    Raises
-    ------
-    TraceError
-        The file cannot be read, an event lacks a field or has a wrong one, or there are no slices.
-        The message names the event, counted from 0.
     """
     file, found = ChromeFile(path), _Found(path)
     with _no_collection():
@@ -147,7 +136,7 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
     if unit not in UNITS:
         raise TraceError(f"{path}: displayTimeUnit: found {shown(unit)}, accepted ms or ns")
     if file.truncated:
-        found.notes.append(f"{path}: the file is cut off; the events before its end are read")
+        found.aside.note(f"{path}: the file is cut off; the events before its end are read")
     _match_pairs(found)
     if not found.slices:
         raise TraceError(f"{path}: found no slices that are tasks, accepted at least one")
@@ -248,7 +237,7 @@ def _match_pairs(found: _Found) -> None:
         back = sum(rows[i + 1][0] < rows[i][0] for i in range(len(rows) - 1))
         if back:
             first = next(rows[i + 1][1] for i in range(len(rows)) if rows[i + 1][0] < rows[i][0])
-            found.notes.append(
+            found.aside.note(
                 f"{found.path}: event {first}: the clock of thread {thread[0]}/{thread[1]} goes "
                 f"backwards; {back} times, its events are sorted"
             )
@@ -291,15 +280,18 @@ def _by_time(rows: list[Any]) -> list[Any]:
 def _foreign(found: _Found) -> Recording:
     """Return the recording of a file of another program: each slice is a task."""
     workers = sorted({s.thread for s in found.slices}, key=lambda t: _thread_key(found, t))
-    numbers = {thread: i for i, thread in enumerate(workers)}
-    kept, inner = _nested(found)
+    origin = min(s.start for s in found.slices)
+    own: dict[Thread, list[_Slice]] = {}
+    for piece in found.slices:
+        piece.start, piece.end = piece.start - origin, piece.end - origin
+        own.setdefault(piece.thread, []).append(piece)
+    intervals = {worker: list(_nested(found, own[worker])) for worker in workers}
+    kept = [part[0] for parts in intervals.values() for part in parts if part[-1]]
     kept.sort(key=lambda s: (s.start, s.event))
-    origin = kept[0].start
     for task, piece in enumerate(kept):
         piece.task = task
-        piece.start, piece.end = piece.start - origin, piece.end - origin
     classes = {name: i for i, name in enumerate(dict.fromkeys(s.name for s in kept))}
-    rows = [row for worker in workers for row in _rows_of(inner[worker], numbers[worker])]
+    rows = [row for i, worker in enumerate(workers) for row in _rows_of(intervals[worker], i)]
     end = max(s.end for s in kept)
     rows.append((0, -1, EventKind.ITERATION_START, NONE, NONE, 0, len(kept)))
     rows.append((end, 2, EventKind.ITERATION_END, NONE, NONE, 0, 0))
@@ -331,59 +323,36 @@ def _worker_names(found: _Found, workers: list[Thread]) -> list[str]:
     ]
 
 
-_Tree = list[tuple[_Slice, list[Any]]]
-
-
-def _nested(found: _Found) -> tuple[list[_Slice], dict[Thread, _Tree]]:
-    """Return the slices that can be kept, and per thread as a forest of slices inside slices."""
-    kept: list[_Slice] = []
-    forest: dict[Thread, _Tree] = {}
-    stacks: dict[Thread, list[tuple[_Slice, _Tree]]] = {}
-    for piece in sorted(found.slices, key=lambda s: (s.start, -s.end, s.event)):
-        stack = stacks.setdefault(piece.thread, [])
-        while stack and stack[-1][0].end <= piece.start:
-            stack.pop()
+def _nested(found: _Found, pieces: list[_Slice]) -> Iterator[_Interval]:
+    """Yield what slices of a thread consist of outside of those inside them, in order of time."""
+    stack: list[tuple[_Slice, int, bool]] = []  # with the beginning of the present interval
+    for piece in [*sorted(pieces, key=lambda s: (s.start, -s.end, s.event)), None]:
+        while stack and (piece is None or stack[-1][0].end <= piece.start):
+            inner, since, is_first = stack.pop()
+            yield inner, since, inner.end, is_first, True
+            if stack:
+                stack[-1] = stack[-1][0], inner.end, False
+        if piece is None:
+            return
         if stack and piece.end > stack[-1][0].end:
             found.set_aside(OVERLAPPING, piece.event)
             continue
-        below: _Tree = []
-        (stack[-1][1] if stack else forest.setdefault(piece.thread, [])).append((piece, below))
-        stack.append((piece, below))
-        kept.append(piece)
-    return kept, forest
+        if stack:
+            outer, since, is_first = stack[-1]
+            yield outer, since, piece.start, is_first, False
+        stack.append((piece, piece.start, True))
 
 
-def _rows_of(tree: _Tree, worker: int) -> Iterator[Row]:
+def _rows_of(intervals: Iterable[_Interval], worker: int) -> Iterator[Row]:
     """Yield the events of one worker: (time, phase, kind, worker, task, iteration, arg0).
 
     Of one instant, phase 0 is for what ends intervals that began before.
     """
-    opened = NONE  # when the present interval of the innermost open slice began
-    todo: list[tuple[str, _Slice, _Tree]] = [("open", s, below) for s, below in reversed(tree)]
-    while todo:
-        action, piece, below = todo.pop()
-        base = (worker, piece.task, piece.iteration)
-        if action == "open":
-            kind = EventKind.TASK_START if piece.first else EventKind.TASK_RESUME
-            yield piece.start, 1, kind, *base, 0
-            opened = piece.start
-            todo.append(("close", piece, []))
-            for inner in reversed(below):
-                todo.append(("resume", inner[0], [(piece, [])]))
-                todo.append(("open", *inner))
-                todo.append(("suspend", inner[0], [(piece, [])]))
-            continue
-        time = piece.end if action in ("close", "resume") else piece.start
-        if action == "resume":
-            outer = below[0][0]
-            yield time, 1, EventKind.TASK_RESUME, worker, outer.task, outer.iteration, 0
-            opened = time
-            continue
-        kind = EventKind.TASK_END if piece.last else EventKind.TASK_SUSPEND
-        if action == "suspend":
-            outer = below[0][0]
-            base, kind = (worker, outer.task, outer.iteration), EventKind.TASK_SUSPEND
-        yield time, int(opened >= time), kind, *base, 0
+    for piece, start, end, is_first, is_last in intervals:
+        about = (worker, piece.task, piece.iteration, 0)
+        yield start, 1, EventKind.TASK_START if is_first else EventKind.TASK_RESUME, *about
+        kind = EventKind.TASK_END if is_last else EventKind.TASK_SUSPEND
+        yield end, int(start >= end), kind, *about
 
 
 def _trace(rows: list[Row], path: Path) -> Trace:
@@ -445,7 +414,7 @@ def _own(found: _Found, about: dict[str, Any]) -> Recording:
     rows: list[Row] = []
     kept.sort(key=lambda s: (s.thread[1], s.start, s.end, s.event))
     for tid, mine in groupby(kept, key=lambda s: int(s.thread[1])):
-        rows += _rows_of([(piece, []) for piece in mine], tid - 1)
+        rows += _rows_of([(s, s.start, s.end, s.first, s.last) for s in mine], tid - 1)
     for piece in found.iterations:
         number = _whole(found, piece, "iteration", 2**31 - 1)
         size = n_init if number == 0 and n_init else n_tasks
@@ -455,7 +424,7 @@ def _own(found: _Found, about: dict[str, Any]) -> Recording:
         raise TraceError(f"{found.path}: found no task that is whole, accepted at least one")
     unknown = int(np.count_nonzero(task_class < 0))
     if unknown:
-        found.notes.append(f"{found.path}: {unknown} tasks are not in the file; given class 0")
+        found.aside.note(f"{found.path}: {unknown} tasks are not in the file; given class 0")
     return Recording(
         told.name,
         _trace(rows, found.path),

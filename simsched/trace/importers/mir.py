@@ -3,21 +3,15 @@
 Columns and what they mean are described in :mod:`simsched.workload.importers.mir`, which reads the
 file and makes the graph: all tasks, as a spawn tree. What happened when:
 
-* A leaf runs without interruption, so it started `exec_cycles` before its ``exec_end_instant``; no
-  two leaves of the published run overlap on a core.
+* A leaf runs without interruption, so it started `exec_cycles` before its ``exec_end_instant``.
 * An inner task is active in pieces: between its spawns, and in its wait whenever its core does not
-  run another task. The file has its end and the sum of the pieces, not where they lie. If cores
-  were never idle inside a task, the pieces would follow from the ends; but then 600 of the 8,191
-  children of the published run start before they are created. So inner tasks have no events; they
-  are counted as set aside, and the time that each core was inside any task, inner ones included, is
-  in ``details["core_busy_s"]``.
+  run another task. The file has its end and the sum of the pieces, not where they lie. So inner
+  tasks have no events; they are counted as set aside, and the time that each core was inside any
+  task, inner ones included, is in ``details["core_busy_s"]``.
 
-The file counts cycles. What a cycle lasts it does not say: the option `clock` is required.
-
-Time begins at the latest instant at which the first task can have started (345.8 M cycles in the
-published run, 91.0 M before the first leaf); see `simsched.workload.importers.measured.Measured`.
-The iteration ends when the last task, leaf or not, has ended. Workers are the cores that ran
-something.
+Time begins at the latest instant at which the first task can have started; see
+`simsched.workload.importers.measured.Measured`. The iteration ends when the last task, leaf or not,
+has ended. Workers are the cores that ran something.
 """
 
 from __future__ import annotations
@@ -29,25 +23,17 @@ import numpy as np
 from simsched.files.errors import ConfigurationError, TraceError
 from simsched.files.units import PS_PER_S, parse_frequency
 from simsched.trace.importers._events import make_trace, overlapping
-from simsched.trace.importers.registry import trace_importer
+from simsched.trace.importers.registry import by_head, trace_importer
 from simsched.trace.recording import Recording
 from simsched.workload.importers import import_measured
-from simsched.workload.importers._source import read_head
+from simsched.workload.importers.mir import looks_like_mir
 
 LIMIT_PS = 2**62
 INNER = "inner tasks: the file does not say when they were active"
 OVERLAP = "leaves that start before an earlier one on the same core has ended"
 
 
-def _looks_like_mir(path: Path) -> bool:
-    """Say whether the first line of a file has the columns of MIR."""
-    if path.is_dir():
-        return False
-    names = read_head(path).partition(b"\n")[0].replace(b'"', b"").strip().split(b",")
-    return {b"task", b"creation_cycles", b"exec_end_instant"} <= set(names)
-
-
-@trace_importer("mir", recognises=_looks_like_mir)
+@trace_importer("mir", recognises=by_head(looks_like_mir))
 def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
     """Measured OpenMP task statistics of the MIR runtime, CSV.
 
@@ -57,13 +43,6 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
         The file, gzip or not.
     clock : str
         Frequency of the cycles, with its unit: ``"2.1 GHz"``.
-
-    Raises
-    ------
-    ConfigurationError
-        No clock, or none that is a frequency.
-    GraphError
-        The file is wrong; see `simsched.workload.importers.mir.import_mir`.
     """
     hertz = _hertz(path, clock)
     found = import_measured(path, format="mir")
@@ -81,7 +60,7 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
     worker = measured.task_core[leaves].astype(np.int64)
     wrong = overlapping(worker, start_ps, end_ps)
     keep = ~wrong
-    if not keep.any():
+    if wrong.all():
         raise TraceError(f"{path}: found no leaf that can be placed in time")
     counts = {INNER: workload.graph.n_tasks - len(leaves), OVERLAP: int(wrong.sum())}
     aside = {reason: count for reason, count in counts.items() if count}

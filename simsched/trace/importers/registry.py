@@ -57,6 +57,11 @@ def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable
     return register
 
 
+def by_head(recognises: Callable[[bytes], bool]) -> Callable[[Path], bool]:
+    """Return what recognises a file by its first bytes, decompressed, and no directory."""
+    return lambda path: not path.is_dir() and recognises(read_head(path))
+
+
 def trace_importers() -> dict[str, TraceImporter]:
     """Return every importer by name, in alphabetical order.
 

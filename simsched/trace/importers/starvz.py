@@ -88,11 +88,6 @@ def import_starvz(path: Path) -> Recording:
     ----------
     path : Path
         The directory, or the file of the tasks.
-
-    Raises
-    ------
-    TraceError
-        A file cannot be read or lacks a column, or no task was executed.
     """
     aside = SetAside()
     if not path.is_dir():
@@ -160,12 +155,10 @@ def _states(path: Path, aside: SetAside) -> pd.DataFrame:
     rows = read_rows(path, required, optional, aside)
     for column, name in (("Start", "start_ms"), ("End", "end_ms")):
         rows[name] = numbers(rows[column])
-        wrong = rows[name].isna().to_numpy(bool)
-        aside.rows(path, rows[LINE].to_numpy()[wrong], f"{column} is not a time in milliseconds")
-        rows = rows[~wrong]
-    wrong = (rows["end_ms"] < rows["start_ms"]).to_numpy(bool)
-    aside.rows(path, rows[LINE].to_numpy()[wrong], "End is before Start")
-    return rows[~wrong].reset_index(drop=True)
+        why = f"{column} is not a time in milliseconds"
+        rows = aside.without(path, rows, rows[name].isna(), why)
+    backwards = rows["end_ms"] < rows["start_ms"]
+    return aside.without(path, rows, backwards, "End is before Start").reset_index(drop=True)
 
 
 def _rows_of_states(states: pd.DataFrame) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simsched.files.errors import TraceError, nearest
+from simsched.files.errors import TraceError, nearest_hint
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import LINE, SetAside
 from simsched.trace.importers._starpu import (
@@ -30,22 +30,18 @@ from simsched.trace.importers._starpu import (
     starpu_recording,
 )
 from simsched.trace.importers._starpu_graph import Timings
-from simsched.trace.importers.registry import trace_importer
+from simsched.trace.importers.registry import by_head, trace_importer
 from simsched.trace.importers.starvz import worker_kinds
 from simsched.trace.recording import Recording
-from simsched.workload.importers._source import read_head
 
 PLATFORMS = ("platform_file.rec", "perfmodel.rec")
 
 
-def _looks_like_tasks_rec(path: Path) -> bool:
-    """Say whether a file has records with a job."""
-    if path.is_dir():
-        return False
-    return any(line.startswith(b"JobId:") for line in read_head(path).splitlines())
+def _has_jobs(head: bytes) -> bool:
+    return any(line.startswith(b"JobId:") for line in head.splitlines())
 
 
-@trace_importer("tasks_rec", recognises=_looks_like_tasks_rec)
+@trace_importer("tasks_rec", recognises=by_head(_has_jobs))
 def import_tasks_rec(path: Path) -> Recording:
     """StarPU's ``tasks.rec``, records of GNU recutils.
 
@@ -53,11 +49,6 @@ def import_tasks_rec(path: Path) -> Recording:
     ----------
     path : Path
         The file, gzip or not.
-
-    Raises
-    ------
-    TraceError
-        The file cannot be read, a line is no field, or no task was executed.
     """
     aside = SetAside()
     wanted = (*REQUIRED, *OPTIONAL)
@@ -75,8 +66,7 @@ def import_tasks_rec(path: Path) -> Recording:
         lines.append(record.line)
     for name in REQUIRED:
         if lines and name not in seen:
-            close = nearest(name, seen)
-            hint = f"; did you mean {close!r}?" if close else ""
+            hint = nearest_hint(name, seen)
             raise TraceError(f"{path}: found no record with the field {name!r}{hint}")
     rows = pd.DataFrame(columns, dtype="string[pyarrow]")
     rows[LINE] = np.array(lines, dtype=np.int64)

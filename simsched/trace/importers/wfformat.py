@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 from simsched.files.errors import ConfigurationError, TraceError, unknown_name
 from simsched.files.units import PS_PER_S
 from simsched.trace.importers._events import make_trace
-from simsched.trace.importers.registry import trace_importer
+from simsched.trace.importers.registry import by_head, trace_importer
 from simsched.trace.recording import Recording
 from simsched.workload.graph import TaskGraph
 from simsched.workload.importers import import_workload
 from simsched.workload.importers._json import Value, read_json
-from simsched.workload.importers._source import read_head
 from simsched.workload.importers.remarks import doubts
+from simsched.workload.importers.wfformat import looks_like_wfformat
 
 STARTS = ("executedAt", "earliest")
 LIMIT_PS = 2**61  #: the sum of a start and a run time still fits a trace
@@ -45,15 +45,7 @@ BAD_START = "tasks whose executedAt is no ISO 8601 time"
 NO_MACHINE = "tasks that name no machine or several"
 
 
-def _looks_like_wfformat(path: Path) -> bool:
-    """Say whether the beginning of a file has the keys of WfFormat."""
-    if path.is_dir():
-        return False
-    head = read_head(path)
-    return b'"schemaVersion"' in head or b'"workflow"' in head
-
-
-@trace_importer("wfformat", recognises=_looks_like_wfformat)
+@trace_importer("wfformat", recognises=by_head(looks_like_wfformat))
 def import_wfformat_recording(path: Path, *, starts: str = "executedAt") -> Recording:
     """Scientific workflow executions in WfFormat JSON, versions 1.2 to 1.6.
 
@@ -63,13 +55,6 @@ def import_wfformat_recording(path: Path, *, starts: str = "executedAt") -> Reco
         The file, gzip or not.
     starts : {"executedAt", "earliest"}
         Where starts come from: the file, or the ends of predecessors, which is an inference.
-
-    Raises
-    ------
-    TraceError
-        No task can be placed in time.
-    GraphError
-        The file is wrong; see `simsched.workload.importers.wfformat.import_wfformat`.
     """
     if starts not in STARTS:
         raise ConfigurationError(unknown_name("starts", starts, STARTS))

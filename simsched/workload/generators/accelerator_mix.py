@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,17 +36,10 @@ from simsched.workload.accelerator_programs import (
     Program,
     divergent_duration_s,
     find_programs,
-    regular_duration_s,
     with_deviation,
 )
 from simsched.workload.applications import Applications
-from simsched.workload.builder import (
-    accesses,
-    adjacency,
-    build_graph,
-    check_arrival,
-    check_size,
-)
+from simsched.workload.builder import accesses, adjacency, build_graph, check_arrival, check_size
 from simsched.workload.draws import stream
 from simsched.workload.graph import Workload
 from simsched.workload.registry import Bounds, Count, Fraction, Size, generator
@@ -138,59 +131,65 @@ def accelerator_mix(
     return draw.workload(target_s)
 
 
+class _Task(NamedTuple):
+    """A task of the application that was named last."""
+
+    kind: int
+    task_class: str
+    seconds: float
+    occupancy: int
+    size: float
+    application: int
+    query: int
+    moved_bytes: int
+    buffer: int
+
+
 @dataclass
 class _Draw:
-    """Tasks so far, as columns."""
+    """Tasks so far."""
 
     rng: np.random.Generator
     gap_s: float
     chunk_bytes: int
     deviation: float
-    kind: list[int] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    occupancy: list[int] = field(default_factory=list)
-    application: list[int] = field(default_factory=list)
-    query: list[int] = field(default_factory=list)
-    task_class: list[str] = field(default_factory=list)
-    size: list[float] = field(default_factory=list)
-    moved_bytes: list[int] = field(default_factory=list)
-    buffer: list[int] = field(default_factory=list)
-    arrival_s: list[float] = field(default_factory=list)
+    tasks: list[_Task] = field(default_factory=list)
+    arrival_s: dict[int, float] = field(default_factory=dict)
     edges: list[tuple[int, int]] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     critical: list[bool] = field(default_factory=list)
     n_queries: int = 0
 
     def add(
-        self, kind: int, name: str, seconds: float, share: int, size: float, after: int, query: int
+        self,
+        kind: int,
+        name: str,
+        seconds: float,
+        share: int,
+        size: float,
+        after: int,
+        query: int,
+        moved: tuple[int, int] = (0, PAGEABLE),
     ) -> int:
-        """Add a task of the application that was named last, after another one; return it."""
-        task = len(self.kind)
-        self.kind.append(kind)
-        self.task_class.append(name)
-        self.seconds.append(seconds)
-        self.occupancy.append(share)
-        self.size.append(size)
-        self.application.append(len(self.names) - 1)
-        self.query.append(query)
-        self.moved_bytes.append(0)
-        self.buffer.append(PAGEABLE)
-        self.arrival_s.append(0.0)
+        """Add a task, which may have bytes to move and their buffer, after another; return it."""
+        application = len(self.names) - 1
+        self.tasks.append(_Task(kind, name, seconds, share, size, application, query, *moved))
         if after >= 0:
-            self.edges.append((after, task))
-        return task
+            self.edges.append((after, len(self.tasks) - 1))
+        return len(self.tasks) - 1
 
     def copy(self, program: Program, kind: int, after: int, query: int) -> int:
         """Add a copy; return its last task."""
         whole = program.copy_in_bytes if kind == COPY_IN else program.copy_out_bytes
-        piece = whole if program.is_pinned else self.chunk_bytes
-        name = KINDS[kind] + ("_pinned" if program.is_pinned else "_pageable")
+        if program.is_pinned:
+            piece, share, buffer, ending = whole, FULL, PINNED_BUFFER, "_pinned"
+        else:
+            piece, share, buffer, ending = self.chunk_bytes, 1, PAGEABLE, "_pageable"
+        name = KINDS[kind] + ending
         for start in range(0, whole, piece):
             n_bytes = min(piece, whole - start)
-            share = FULL if program.is_pinned else 1
-            after = self.add(kind, name, 0.0, share, float(n_bytes), after, query)
-            self.moved_bytes[after] = n_bytes
-            self.buffer[after] = PINNED_BUFFER if program.is_pinned else PAGEABLE
+            moved = n_bytes, buffer
+            after = self.add(kind, name, 0.0, share, float(n_bytes), after, query, moved)
         return after
 
     def deviate(self, seconds: FloatArray, kind: str) -> FloatArray:
@@ -199,12 +198,15 @@ class _Draw:
 
     def workload(self, target_s: float) -> Workload:
         """Return the columns as a workload."""
-        n, kind = len(self.kind), np.array(self.kind)
+        n = len(self.tasks)
+        columns: Any = _Task._make(map(np.array, zip(*self.tasks, strict=True)))
+        kind, moved, buffer = columns.kind, columns.moved_bytes, columns.buffer
         ops = np.full((len(KINDS), n), np.inf)
-        ops[kind, np.arange(n)] = np.array(self.seconds) * np.array(CLOCK_HZ)[kind]
-        names = tuple(dict.fromkeys(self.task_class))
+        ops[kind, np.arange(n)] = columns.seconds * np.array(CLOCK_HZ)[kind]
+        names = tuple(dict.fromkeys(task.task_class for task in self.tasks))
         number = {name: i for i, name in enumerate(names)}
-        moved, buffer = np.array(self.moved_bytes), np.array(self.buffer)
+        arrival_s = np.zeros(n)
+        arrival_s[list(self.arrival_s)] = list(self.arrival_s.values())
         copies = np.flatnonzero(moved > 0)
         into = kind[copies] == COPY_IN
         edges = np.array(self.edges, np.int64).reshape(-1, 2)
@@ -212,7 +214,7 @@ class _Draw:
         graph = build_graph(
             ops,
             kinds=KINDS,
-            task_class=[number[name] for name in self.task_class],
+            task_class=[number[task.task_class] for task in self.tasks],
             class_names=names,
             successors=adjacency(edges[:, 0], edges[:, 1], n),
             accessed=accesses(
@@ -223,17 +225,17 @@ class _Draw:
                 n,
             ),
             block_bytes=largest,
-            arrival_ps=np.rint(np.array(self.arrival_s) * 1e12),
-            occupancy=self.occupancy,
+            arrival_ps=np.rint(arrival_s * 1e12),
+            occupancy=columns.occupancy,
         )
         pinned = buffer == PINNED_BUFFER
-        features = np.column_stack([self.size, kind == COPY_OUT, pinned & (moved > 0)])
+        features = np.column_stack([columns.size, kind == COPY_OUT, pinned & (moved > 0)])
         about = Applications(
             tuple(self.names),
             np.array(self.critical, bool),
             target_s,
-            np.array(self.application, np.int32),
-            np.array(self.query, np.int32),
+            columns.application.astype(np.int32),
+            columns.query.astype(np.int32),
             FEATURES,
             features.astype(np.float64),
             np.array([False, True]),
@@ -272,9 +274,9 @@ def _add_service(draw: _Draw, program: Program, queries: int, load: float) -> No
     arrivals = _arrivals_s(draw, float(alone_s), queries, load) if load > 0 else None
     last = -1
     for number in range(queries):
-        query, first = draw.n_queries, len(draw.kind)
+        query, first = draw.n_queries, len(draw.tasks)
         draw.n_queries += 1
-        sizes = regular_duration_s(program.kernel_s * weights * draw.rng.uniform(0.8, 1.2))
+        sizes = program.kernel_s * weights * draw.rng.uniform(0.8, 1.2)
         seconds = np.where(
             np.arange(program.kernels) % 2 == 0,
             draw.deviate(sizes, "critical"),
@@ -287,9 +289,8 @@ def _add_service(draw: _Draw, program: Program, queries: int, load: float) -> No
             if draw.gap_s > 0:
                 last = draw.add(CPU, "host", draw.gap_s, 0, draw.gap_s, last, query)
             name = f"{program.name}.kernel" if k % 2 == 0 else "library"
-            last = draw.add(
-                GPU, name, float(seconds[k]), program.occupancy, float(sizes[k]), last, query
-            )
+            took, size = float(seconds[k]), float(sizes[k])
+            last = draw.add(GPU, name, took, program.occupancy, size, last, query)
         last = draw.copy(program, COPY_OUT, last, query)
 
 
@@ -303,13 +304,6 @@ def _add_job(draw: _Draw, program: Program, name: str, run_ahead: int, batch_s: 
         seconds = draw.deviate(divergent_duration_s(program.kernel_s, sizes), "batch")
         last = draw.copy(program, COPY_IN, ends[step % run_ahead], -1)
         for k in range(program.kernels):
-            last = draw.add(
-                GPU,
-                f"{program.name}.kernel",
-                float(seconds[k]),
-                program.occupancy,
-                float(sizes[k]),
-                last,
-                -1,
-            )
+            took, size = float(seconds[k]), float(sizes[k])
+            last = draw.add(GPU, f"{program.name}.kernel", took, program.occupancy, size, last, -1)
         ends[step % run_ahead] = draw.copy(program, COPY_OUT, last, -1)

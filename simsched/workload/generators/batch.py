@@ -1,8 +1,7 @@
 """Batches of independent tasks of a few functions, a batch per iteration.
 
-With N tasks and m functions, whose tasks cost between `heavy_ops` and `light_ops`:
+A main task spawns N children of m functions, whose tasks cost between `heavy_ops` and `light_ops`:
 
-* *Tasks.* A main task spawns N children, which is N + 1 tasks; *edges* none.
 * *Functions.* Function i, counted from 0, costs ``heavy (light / heavy)^(i / (m - 1))`` operations,
   each task of it within `spread` of that; one function alone costs `heavy_ops`. The numbers of
   tasks are
@@ -16,10 +15,7 @@ With N tasks and m functions, whose tasks cost between `heavy_ops` and `light_op
 
 References
 ----------
-Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-5.10 and Table 5.7 (BWT, DMC, GA, LZW, MD5, SHA-1: more than 128 or 256 tasks in a batch, of
-different sizes; GA of Fig. 5.13: four functions, alpha, alpha, alpha and the rest, from below 10 ms
-to below 200 us). Numbers of functions and of batches and the distribution of sizes are not stated.
+Book of docs/sources, section 5.10, Table 5.7 and Fig. 5.13 (docs/sources/aats.md).
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import adjacency, build_graph, check_size
-from simsched.workload.draws import stream
+from simsched.workload.draws import draw_costs, stream
 from simsched.workload.graph import FloatArray, Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Fraction, generator
 
@@ -85,9 +81,9 @@ def batch(
         stream(seed, "order").shuffle(function)
     elif order == "heavy_last":
         function = function[::-1]
-    deviation = spread * (2.0 * stream(seed, "costs").random(tasks) - 1.0)
+    drawn = draw_costs(stream(seed, "costs"), tasks, 1.0, "uniform", spread)
     graph = build_graph(
-        np.concatenate(([0.0], costs[function] * (1.0 + deviation))),
+        np.concatenate(([0.0], costs[function] * drawn)),
         task_class=np.concatenate(([0], 1 + function)),
         class_names=("main", *(f"f{i}" for i in range(functions))),
         children=adjacency(np.zeros(tasks, int), 1 + np.arange(tasks), tasks + 1),

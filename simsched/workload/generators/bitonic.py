@@ -11,18 +11,10 @@ B = 2^P blocks of S integers of e bytes. All buffers have ``e S`` bytes. Levels,
 
 A level reads what the one before has written at the same block positions.
 
-* *Tasks.* P B / 2 tri, ``P (P - 1) / 2`` times B / 2 ch, P B atom, B each of init, sort, term; one
-  that creates for every 8 blocks, the last, the root.
-* *Buffers.* ``B (P + 2 + P (P + 1) / 2)``, and B tokens.
-* *Depth.* 3 + P (P + 1) / 2 + P.
-* *Creation.* The creating tasks create init, sort and term of their blocks. init(i), i even,
-  creates tri(0, 0, i/2); sort(i): atom(0, i/2, i mod 2); tri(0, 0, x): tri(1, x mod 2, x/2); tri(1,
-  p, x): atom(1, x, p) and atom(1, x, 3-p). tri(s, p, x) with s > 1 and q = 2^(s-2): if p/q is even
-  ch(s, 1, x, p/2q, p mod q), else ch(s, 1, x, 3 - p/2q, q - 1 - p mod q). atom(s, x, j) with j <
-  2^s: ch(s+1, 0, x/2, x mod 2, j). ch(s, c, x, l, h): if c = s - 1 tri(s+1, p, x/2), p being 2l + 1
-  for even x and 2^(s+1) - 2l - 2 for odd x; if c = s - 2 atom(s, x, 4l + h) and atom(s, x, 4l + h +
-  2); else ch(s, c+2, x, 4l + h/(d/4), h mod (d/4)). Divisions are those of integers; what does not
-  exist is not created.
+* *Tasks* beside these: one that creates for every 8 blocks, the last, the root.
+* *Creation.* The creating tasks create init, sort and term of their blocks; init and sort create
+  the first tri and atom, and tasks of the stages each other, two levels later
+  (`_Network.create_all`).
 * *Operations.* ``ops_per_comparison`` times: S log2 S in sort, S in tri and ch, ``S/2 log2 S`` in
   atom; ``copy_ops_per_element`` times S in init and term.
 
@@ -30,9 +22,9 @@ In the shared version tasks sort the global array in place; init and term move n
 
 References
 ----------
-K. E. Batcher, *Sorting networks and their applications*, AFIPS 1968. A. Drebes, A. Pop,
-K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT 2016, section 4.3;
-dependences and creation as in the benchmark of the OpenStream distribution, December 2015.
+K. E. Batcher, *Sorting networks and their applications*, AFIPS 1968. Drebes et al., PACT 2016
+(docs/sources/dataflow.md), section 4.3; dependences and creation as in the benchmark of the
+OpenStream distribution, December 2015.
 """
 
 from __future__ import annotations
@@ -52,7 +44,6 @@ GROUP, TOKEN_BYTES = 8, 4
 
 @generator("bitonic", small={"stages": 3, "block_elements": 512, "global_pieces": 2})
 def bitonic(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     stages: Annotated[int, Bounds(1, 20)] = 6,
     block_elements: Count = 2**16,
@@ -67,8 +58,6 @@ def bitonic(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     stages : int
         Stages P; there are 2^P blocks.
     block_elements : int
@@ -198,7 +187,7 @@ class _Network:
             self._program.create(creator, self.tri(1, box % 2, box // 2))
         elif stage == 1:
             both = np.stack([self.atom(1, box, pair), self.atom(1, box, 3 - pair)], axis=1)
-            self._program.create(np.repeat(creator, 2), both.ravel())
+            self._program.create(creator[:, None], both)
         elif stage > 1:
             q = 2 ** (stage - 2)
             even, low, high = pair // q % 2 == 0, pair // (2 * q), pair % q
@@ -218,10 +207,8 @@ class _Network:
                 self._program.create(creator, self.tri(stage + 1, pair, box // 2))
         elif step == stage - 2:
             block = 4 * low + high
-            both = np.stack(
-                [self.atom(stage, box, block), self.atom(stage, box, block + 2)], axis=1
-            )
-            self._program.create(np.repeat(creator, 2), both.ravel())
+            made = np.stack([self.atom(stage, box, block + more) for more in (0, 2)], axis=1)
+            self._program.create(creator[:, None], made)
         else:
             quarter = distance // 4
             made = self.ch(stage, step + 2, box, 4 * low + high // quarter, high % quarter)

@@ -7,9 +7,8 @@ that goes by the number puts them on one memory and the others on another.
 
 References
 ----------
-K. Chandrasekar, X. Ni, L. V. Kale, *A Memory Heterogeneity-Aware Runtime System for
-bandwidth-sensitive HPC applications*, IPDPS Workshops 2017, section IV-D (64 threads that copy
-blocks between two memories at the same time).
+Chandrasekar et al., IPDPS Workshops 2017 (docs/sources/charm.md), section IV-D (64 threads that
+copy blocks between two memories at the same time).
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from simsched.workload.registry import MIB, Count, Size, generator
 
 @generator("block_copies", small={"copies": 6, "block_bytes": 20_000, "piece_bytes": 3000})
 def block_copies(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     copies: Count = 64,
     block_bytes: Size = 128 * MIB,
@@ -35,8 +33,6 @@ def block_copies(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     copies : int
         Number of copies.
     block_bytes : int

@@ -10,11 +10,8 @@ The image is divided into blocks (i, j) of b_x x b_y pixels, j growing downwards
   (i-1, j+1) and its tokens. It writes block (i, j) of the global image and a token of 4 bytes to
   the last task.
 
-With B blocks:
-
-* *Tasks.* 2 B, one that creates per group of 4 x 4 blocks, the last, and the root.
-* *Creation.* The root creates the creating tasks and the last; these create blur and roberts of
-  each of their blocks.
+* *Creation.* The root creates the last task and one that creates per group of 4 x 4 blocks; these
+  create blur and roberts of each of their blocks.
 * *Operations.* Per pixel ``blur_ops`` (a load and a multiply-add of 9 points, a store) and
   ``roberts_ops`` (4 loads, 5 operations, a store).
 
@@ -25,9 +22,8 @@ In the shared version blur writes a second global image, from which roberts read
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, section 4.3, Table 3 and Fig. 4; dependences and creation as in the benchmark ``ring-roberts``
-of the OpenStream distribution, December 2015.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), section 4.3, Table 3 and Fig. 4; dependences
+and creation as in the benchmark ``ring-roberts`` of the OpenStream distribution, December 2015.
 """
 
 from __future__ import annotations
@@ -56,7 +52,6 @@ _AROUND = [(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if (x, y) != (0, 0)]
     small={"size_x": 64, "size_y": 48, "block_x": 16, "block_y": 8, "global_pieces": 2},
 )
 def blur_roberts(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     size_x: Extent = 2**12,
     size_y: Extent = 2**12,
@@ -73,8 +68,6 @@ def blur_roberts(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     size_x, size_y : int
         Pixels of the image.
     block_x, block_y : int

@@ -1,7 +1,4 @@
-"""A chain of tasks: no parallelism at all.
-
-* *Tasks.* N; *edges* N - 1, from each task to the next; `ops` operations each; no blocks.
-"""
+"""A chain of tasks: no parallelism at all, and no blocks."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from simsched.workload.registry import Cost, Count, generator
 
 @generator("chain", small={"tasks": 12, "iterations": 2})
 def chain(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     tasks: Count = 100,
     ops: Cost = 1e6,
@@ -24,8 +20,6 @@ def chain(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     tasks : int
         Length of the chain.
     ops : float

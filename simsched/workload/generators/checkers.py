@@ -13,10 +13,9 @@ searches other positions in every run; here the whole tree is searched.
 
 References
 ----------
-Schaeffer et al., *Checkers is solved*, Science 317, 2007 (number of moves). Frigo et al., *The
-implementation of the Cilk-5 multithreaded language*, PLDI 1998, and its program ``ck``. Chen and
-Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.8
-(program ``Ck``, CPU-bound; no size is stated).
+Schaeffer et al., *Checkers is solved*, Science 317, 2007 (number of moves). Frigo et al., PLDI
+1998, and its program ``ck``. Book of docs/sources, section 3.8 (program ``Ck``, CPU-bound; no size
+is stated).
 """
 
 from __future__ import annotations
@@ -26,11 +25,10 @@ from typing import Annotated
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload.builder import build_graph
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, generator
-from simsched.workload.spawn_tree import LEAF, number_levels
+from simsched.workload.spawn_tree import cut_tree
 
 MAX_POSITIONS = 50_000_000
 
@@ -69,17 +67,7 @@ def checkers(
         last = np.cumsum(degree)
         before = np.concatenate(([0], np.cumsum(positions)))
         positions = 1 + before[last] - before[last - degree]
-    numbers, children = number_levels([*degrees[:shown], np.zeros(len(positions), dtype=np.int64)])
-    n_tasks = len(children.ptr) - 1
-    weight, kind = np.ones(n_tasks), np.zeros(n_tasks, dtype=np.int32)
-    weight[numbers[-1]] = positions
-    kind[numbers[-1]] = LEAF
-    graph = build_graph(
-        weight * ops_per_position,
-        task_class=kind,
-        class_names=("move", "search"),
-        children=children,
-    )
+    graph = cut_tree(degrees[:shown], positions, ("move", "search"), ops_per_position)
     return Workload("checkers", graph, iterations)
 
 

@@ -10,12 +10,9 @@ With W x W tiles of b x b elements, step k = 0 .. W - 1 creates
 
 Tasks are numbered in this order.
 
-* *Tasks.* ``W (W + 1) (W + 2) / 6``: W potrf, W (W - 1) / 2 trsm and as many syrk, the others gemm.
-* *Edges.* potrf starts after the last writer of (k, k); trsm after potrf and the last writer of (i,
-  k); an update after the last writers of (i, k), of (j, k) if i != j, and of (i, j). Tiles that
-  nobody has written yet add none: ``(W^3 - W) / 2`` edges. The successors of a task ascend, which
-  is the order in which edges appear when tasks are created one by one.
-* *Blocks.* One per tile of the lower triangle, row by row: ``W (W + 1) / 2`` of ``b^2 e`` bytes.
+* *Edges.* A task starts after the last writers of all tiles that it accesses: ``(W^3 - W) / 2``
+  edges among ``W (W + 1) (W + 2) / 6`` tasks.
+* *Blocks.* One per tile of the lower triangle, row by row, of ``b^2 e`` bytes.
 * *Bytes.* A task reads the tiles it needs, then reads and writes its own, always whole tiles:
   potrf 2, trsm and syrk 3, gemm 4 times ``b^2 e`` bytes.
 * *Priorities.* What the program tells its runtime: ``2 W - 2 k`` for potrf(k), ``2 W - 2 k - i``
@@ -49,12 +46,12 @@ import numpy as np
 from simsched.workload.bench import bench_rng
 from simsched.workload.builder import (
     Accesses,
-    accesses,
-    adjacency,
+    after_last_writers,
     build_graph,
     check_size,
     first_touch_loop,
     last_writes,
+    updates,
 )
 from simsched.workload.graph import Int32Array, Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Size, generator
@@ -67,7 +64,6 @@ _BENCH_CUBE = 1e6
 
 @generator("cholesky", small={"tiles": 5, "tile_size": 32, "iterations": 2})
 def cholesky(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     tiles: Annotated[int, Bounds(1, 1500)] = 16,
     tile_size: Annotated[int, Bounds(1, 100_000)] = 256,
@@ -80,8 +76,6 @@ def cholesky(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     tiles : int
         Tiles in a row of the matrix.
     tile_size : int
@@ -101,14 +95,13 @@ def cholesky(
     is_measured = costs == "measured"
     tasks = enumerate_tasks(tiles, by_column=is_measured)
     cubes = np.array([1.0 / 3.0, 1.0, 1.0, 2.0])[tasks.kind]
-    source, target = _edges(tasks, tiles, by_column=is_measured)
-    successors = adjacency(source, target, n_tasks)
+    accessed = _accesses(tasks, tile_bytes)
+    successors = after_last_writers(accessed)
     if costs == "bench":
         ops = _bench_costs(tasks.kind)
         graph = build_graph(ops, task_class=tasks.kind, class_names=CLASSES, successors=successors)
         return Workload("cholesky", graph, iterations)
     blocks = np.full(tiles * (tiles + 1) // 2, tile_bytes, dtype=np.int64)
-    accessed = _accesses(tasks, tile_bytes)
     graph = build_graph(
         cubes * float(tile_size) ** 3,
         task_class=tasks.kind,
@@ -160,36 +153,6 @@ def enumerate_tasks(tiles: int, *, by_column: bool = False) -> Tasks:
     return Tasks(kind.astype(np.int32), step_of, row, column)
 
 
-def _number(
-    step: Int64Array, row: Int64Array, column: Int64Array, tiles: int, by_column: bool
-) -> Int64Array:
-    """Return the number of the task of a step that writes tile (row, column)."""
-    left = tiles - step  # tiles that this step still works on, in a row
-    everything = tiles * (tiles + 1) * (tiles + 2) // 6
-    begin = everything - left * (left + 1) * (left + 2) // 6
-    down, right = row - step - 1, column - step - 1
-    before = down * (down + 1) // 2 + right
-    if by_column:
-        before = right * (2 * (left - 1) - right + 1) // 2 + down - right
-    update = left + before
-    return begin + np.where(column == step, row - step, update)
-
-
-def _edges(tasks: Tasks, tiles: int, *, by_column: bool) -> tuple[Int64Array, Int64Array]:
-    step, row, column = tasks.step, tasks.row, tasks.column
-    numbers = np.arange(len(step), dtype=np.int64)
-    in_panel = column == step
-    needed = (
-        (tasks.kind == _TRSM, _number(step, step, step, tiles, by_column)),
-        (~in_panel, _number(step, row, step, tiles, by_column)),
-        (tasks.kind == _GEMM, _number(step, column, step, tiles, by_column)),
-        (step > 0, _number(step - 1, row, column, tiles, by_column)),
-    )
-    exists = np.stack([mask for mask, _ in needed], axis=1)
-    source = np.stack([writer for _, writer in needed], axis=1)[exists]
-    return source, np.repeat(numbers, exists.sum(axis=1))
-
-
 def _bench_costs(kind: Int32Array) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Return the costs of the benchmark, in its order of operations."""
     base = np.array([_BENCH_CUBE, _BENCH_CUBE, _BENCH_CUBE, 2.0 * _BENCH_CUBE])[kind]
@@ -205,19 +168,13 @@ def _priorities(tasks: Tasks, tiles: int) -> Int64Array:
 
 
 def _accesses(tasks: Tasks, tile_bytes: int) -> Accesses:
-    """Return the accesses: tiles that are only read, then the task's own tile."""
     step, row, column = tasks.step, tasks.row, tasks.column
-    touched = (
+    read = (
         (tasks.kind == _TRSM, _block(step, step)),
         (column != step, _block(row, step)),
         (tasks.kind == _GEMM, _block(column, step)),
-        (np.ones(len(step), dtype=bool), _block(row, column)),
     )
-    exists = np.stack([mask for mask, _ in touched], axis=1)
-    block = np.stack([number for _, number in touched], axis=1)[exists]
-    task, place = np.nonzero(exists)
-    written = np.where(place == len(touched) - 1, tile_bytes, 0)
-    return accesses(task, block, tile_bytes, written, len(step))
+    return updates(read, _block(row, column), tile_bytes)
 
 
 def _block(row: Int64Array, column: Int64Array) -> Int64Array:

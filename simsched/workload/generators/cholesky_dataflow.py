@@ -15,28 +15,23 @@ j), i >= j:
 
 All buffers but that one have ``b^2 e`` bytes.
 
-* *Tasks.* W potrf, W (W - 1) / 2 trsm and as many syrk, W (W - 1) (W - 2) / 6 gemm, W (W + 1) / 2
-  final, (W - 1) W (W + 1) / 3 proxies, the last and the root; with parallel control W that create.
-* *Buffers*, each with an edge: (W - 1) W (W + 1) / 6 of updates, W (W + 1) / 2 of potrf and trsm,
-  one of each proxy, and the 4 bytes; in all ``b^2 e W^2 (W + 1) / 2 + 4`` bytes.
-* *Global arrays.* The given matrix and the result, ``b^2 e W (W + 1) / 2`` bytes each.
+* *Buffers*, each with an edge, are in all ``b^2 e W^2 (W + 1) / 2 + 4`` bytes; the given matrix and
+  the result are global arrays of ``b^2 e W (W + 1) / 2`` bytes each.
 * *Creation.* The root creates the last task and one for each column, which creates the potrf, trsm,
   final and the updates 0 and 1 of its tiles. Update k creates update k + 2 of its tile, a final
   the proxies of its own.
 * *Consumers first.* Tasks of the run-time wait until the consumers of their outputs have been
   created. In this program they exist long before, except updates k > 1 when their proxies are
   created. With parallel control, each such proxy therefore has an edge without a buffer from the
-  update k - 2 that creates its consumer: (W - 2) (W - 3) / 2 to proxies of syrk, (W - 2) (W - 3)
-  (W - 4) / 3 to those of gemm.
+  update k - 2 that creates its consumer.
 * *Operations.* ``b^3 / 3`` (potrf), ``b^3`` (trsm, syrk), ``2 b^3`` (gemm), divided by
   `flops_per_op`. All of these, final and proxy copy a tile: ``copy_ops_per_element`` per element.
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, sections 2, 4.4 and Fig. 6; tasks, proxies and who creates them as in the benchmark
-`stream_df_cholesky` of the OpenStream distribution, whose last final creates a task for the 4
-bytes.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), sections 2, 4.4 and Fig. 6; tasks, proxies and
+who creates them as in the benchmark `stream_df_cholesky` of the OpenStream distribution, whose last
+final creates a task for the 4 bytes.
 """
 
 from __future__ import annotations
@@ -55,7 +50,6 @@ TOKEN_BYTES = 4
 
 @generator("cholesky_dataflow", small={"tiles": 4, "tile_size": 16, "global_pieces": 2})
 def cholesky_dataflow(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     tiles: Annotated[int, Bounds(1, 400)] = 16,
     tile_size: Annotated[int, Bounds(1, 100_000)] = 256,
@@ -69,8 +63,6 @@ def cholesky_dataflow(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     tiles : int
         Tiles in a row of the matrix.
     tile_size : int

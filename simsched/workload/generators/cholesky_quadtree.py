@@ -10,10 +10,9 @@ triangle, three functions divide until they reach tiles:
 * ``multiply(A, B, R)``: subtract A00 B00^T, A00 B10^T, A10 B00^T, A10 B10^T from R00, R01, R10,
   R11; then the same with A01, A11 and B01, B11. If R is symmetric, R01 is left out.
 
-* *Tasks.* Every call. ``T (T + 1) (T + 2) / 6`` of them work on tiles: T factor, T (T - 1) / 2
-  solve, and as many multiply a tile of the diagonal as solve, the others full ones.
+* *Tasks.* Every call; ``T (T + 1) (T + 2) / 6`` of them work on tiles.
 * *Edges.* From every child before a sync to every child after it, up to the next.
-* *Blocks.* One per tile of the lower triangle, row by row: ``T (T + 1) / 2`` of ``b^2 e`` bytes.
+* *Blocks.* One per tile of the lower triangle, row by row, of ``b^2 e`` bytes.
 * *Bytes and operations.* Only of calls on tiles, as in
   :mod:`~simsched.workload.generators.cholesky`.
 * *Initialisation.* One independent task per block writes it.
@@ -23,9 +22,8 @@ is dense. Its number of tiles and their size are not stated.
 
 References
 ----------
-Frigo et al., *The implementation of the Cilk-5 multithreaded language*, PLDI 1998 (program
-``cholesky``). Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer
-2017, section 3.8 (program ``Cholesky``, CPU-bound).
+Frigo et al., PLDI 1998 (program ``cholesky``). Book of docs/sources, section 3.8 (program
+``Cholesky``, CPU-bound).
 """
 
 from __future__ import annotations
@@ -45,7 +43,6 @@ _FACTOR, _SOLVE, _MULTIPLY = range(3)
 
 @generator("cholesky_quadtree", small={"levels": 2, "tile_size": 16, "iterations": 2})
 def cholesky_quadtree(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     levels: Annotated[int, Bounds(0, 7)] = 4,
     tile_size: Annotated[int, Bounds(1, 100_000)] = 32,
@@ -58,8 +55,6 @@ def cholesky_quadtree(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     levels : int
         How often the matrix is divided; it has ``2**levels`` tiles in a row.
     tile_size : int

@@ -12,8 +12,8 @@
 
 References
 ----------
-Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-6.1 and Table 6.2 (the programs; Fig. 6.1: the speed of a GPU by the size of its work).
+Book of docs/sources, section 6.1 and Table 6.2 (the programs; Fig. 6.1: the speed of a GPU by the
+size of its work).
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ Operations = Annotated[float, Bounds(0, 1e18)]
 
 @generator("divisible", small={"units": 3000, "chunks": 12, "cpu_ops": 4e4, "gpu_ops": 4e4})
 def divisible(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     units: Size = 16384,
     chunks: Count = 16,
@@ -50,8 +49,6 @@ def divisible(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     units : int
         Iterations of the loop, W.
     chunks : int

@@ -4,8 +4,7 @@ With N = 2^k points and leaves of n = 2^j (`leaf_points`), d = k - j:
 
 * *Tasks.* A call on more than n points transforms both halves (even and odd points, stored one
   after the other) and then combines them; combining divides its pairs in halves until n / 2 are
-  left. 2^d leaves transform, ``2^d - 1`` calls divide points, ``d 2^d`` leaves combine and ``d 2^d
-  - 2^d + 1`` calls divide pairs: ``d 2^(d + 1) + 2^d`` tasks altogether.
+  left: ``d 2^(d + 1) + 2^d`` tasks altogether.
 * *Edges.* Combining starts after both halves: two per call that divides.
 * *Blocks.* One per n points of e bytes.
 * *Bytes.* A leaf that transforms reads and writes its block; one that combines reads n / 2 points
@@ -17,9 +16,8 @@ With N = 2^k points and leaves of n = 2^j (`leaf_points`), d = k - j:
 References
 ----------
 Cooley and Tukey, *An algorithm for the machine calculation of complex Fourier series*, Mathematics
-of Computation 19, 1965. Frigo et al., *The implementation of the Cilk-5 multithreaded language*,
-PLDI 1998 (program ``fft``). Chen and Guo, *Task Scheduling for Multi-core and Parallel
-Architectures*, Springer 2017, section 3.8 (program ``FFT``, CPU-bound; no size is stated).
+of Computation 19, 1965. Frigo et al., PLDI 1998 (program ``fft``). Book of docs/sources, section
+3.8 (program ``FFT``, CPU-bound; no size is stated).
 """
 
 from __future__ import annotations
@@ -40,7 +38,6 @@ _DIVIDE, _TRANSFORM, _SPREAD, _COMBINE = range(4)
 
 @generator("fft", small={"points": 256, "leaf_points": 32, "iterations": 2})
 def fft(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     points: Annotated[int, Bounds(2, 2**30)] = 1 << 16,
     leaf_points: Annotated[int, Bounds(2, 2**30)] = 256,
@@ -53,8 +50,6 @@ def fft(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     points : int
         Number of points N, a power of two.
     leaf_points : int

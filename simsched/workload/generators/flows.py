@@ -1,9 +1,7 @@
 """Independent tasks that each move bytes of one block: a load on memory controllers.
 
-* *Tasks.* N, none depends on another; *edges* none; no operations.
-* *Blocks.* `blocks` of `block_bytes` each; task t accesses block ``t mod blocks``.
-* *Bytes.* Task t reads ``floor((0.5 + rnd()) * 1e6)`` bytes, drawn in the order of tasks
-  (:mod:`simsched.workload.bench`).
+* *Bytes.* Task t reads ``floor((0.5 + rnd()) * 1e6)`` bytes of block ``t mod blocks``, drawn in
+  the order of tasks (:mod:`simsched.workload.bench`).
 * *Initialisation.* One independent task per block writes it.
 
 In the published benchmarks of flows the worker decides on the controller, not the task; their
@@ -22,7 +20,6 @@ from simsched.workload.registry import MIB, Count, Size, generator
 
 @generator("flows", small={"tasks": 40})
 def flows(
-    seed: int,  # noqa: ARG001 - the numbers are those of the benchmark
     *,
     tasks: Count = 1000,
     blocks: Count = 8,
@@ -33,8 +30,6 @@ def flows(
 
     Parameters
     ----------
-    seed : int
-        Unused: bytes are those of the benchmark generator.
     tasks : int
         How many.
     blocks : int

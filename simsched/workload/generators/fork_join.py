@@ -2,13 +2,13 @@
 
 With degree d, depth h and p phases:
 
-* *Tasks.* Each phase is one complete tree, numbered in preorder: ``(d^(h+1) - 1) / (d - 1)`` tasks,
-  d^h of them leaves. Depth 1 is a parallel loop of d tasks with one root; depth 0 a single task.
-* *Edges.* p - 1: each phase's root starts after the root before it has ended.
+* *Tasks.* Each phase is one complete tree, numbered in preorder. Depth 1 is a parallel loop of d
+  tasks with one root; depth 0 a single task.
+* *Edges.* Each phase's root starts after the root before it has ended.
 * *Operations.* Leaves cost `leaf_ops` each, or are drawn around it; tasks that spawn cost
   `inner_ops` before and `join_ops` after their children.
 * *Blocks.* d^h of `leaf_bytes`, none if it is 0; leaf i of every phase reads and writes block i as
-  a whole: ``2 p d^h leaf_bytes`` bytes.
+  a whole.
 * *Initialisation.* A tree of the same shape in which leaf i writes block i, 1 operation per 8
   bytes; none without blocks.
 """

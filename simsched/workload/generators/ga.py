@@ -16,21 +16,18 @@ With I islands of P individuals of g bytes, and groups of at most `leaf_individu
 References
 ----------
 Whitley, Rana and Heckendorn, *The island model genetic algorithm: on separability, population size
-and convergence*, Journal of Computing and Information Technology 7(1), 1999. Chen and Guo, *Task
-Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.8 (program ``GA``,
-an island model, CPU-bound; no size is stated).
+and convergence*, Journal of Computing and Information Technology 7(1), 1999. Book of docs/sources,
+section 3.8 (program ``GA``, an island model, CPU-bound; no size is stated).
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from simsched.workload.builder import check_size, first_touch_loop
 from simsched.workload.call_tree import CallTree
 from simsched.workload.draws import Distribution, draw_costs, stream
-from simsched.workload.graph import Int64Array, Workload
+from simsched.workload.graph import Workload
 from simsched.workload.registry import Cost, Count, Fraction, Size, generator
 from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
 
@@ -92,8 +89,9 @@ def ga(
     root = calls.call(None, _MIGRATE)
     for number in range(islands):
         own = costs[number * individuals : (number + 1) * individuals]
-        island = _Island(calls, tree, sizes[:groups], number * groups)
-        island.spawn(root, np.concatenate(([0.0], np.cumsum(own))), individuals * breed_ops)
+        before = np.concatenate(([0.0], np.cumsum(own)))
+        blocks = sizes[:groups].tolist(), number * groups
+        _add_island(calls, root, tree, before, individuals * breed_ops, *blocks)
     if islands > 1:
         moved = min(migrants * genome_bytes, int(sizes[0]))
         for number in range(islands):
@@ -104,34 +102,34 @@ def ga(
     return Workload("ga", calls.graph(sizes), iterations, init)
 
 
-@dataclass(frozen=True)
-class _Island:
-    """An island whose groups are the leaves of `tree` and whose blocks begin at `first_block`."""
+def _add_island(
+    calls: CallTree,
+    root: int,
+    tree: SpawnTree,
+    before: np.ndarray,
+    breed_ops: float,
+    block_bytes: list[int],
+    first_block: int,
+) -> None:
+    """Add the tasks of an island whose groups are the leaves of a tree, each with a block.
 
-    calls: CallTree
-    tree: SpawnTree
-    block_bytes: Int64Array
-    first_block: int
-
-    def spawn(self, root: int, before: np.ndarray, breed_ops: float) -> None:
-        """Add the tasks; `before` has the operations of the individuals before each."""
-        tree, calls = self.tree, self.calls
-        parent = np.zeros(tree.n_tasks, dtype=np.int64)
-        parent[tree.children.target] = np.repeat(
-            np.arange(tree.n_tasks), np.diff(tree.children.ptr)
-        )
-        begin, group = calls.n_tasks, 0
-        divided = tree.n_tasks > 1
-        for task, is_leaf in enumerate(tree.is_leaf):
-            ops = float(before[tree.last[task]] - before[tree.first[task]]) if is_leaf else 0.0
-            if task == 0:
-                alone = 0.0 if divided else breed_ops
-                me = calls.call(root, _BREED, ops + alone, breed_ops - alone)
-            else:
-                caller = begin + int(parent[task])
-                me = calls.call(caller, _EVALUATE if is_leaf else _DIVIDE, ops)
-            if is_leaf:
-                calls.access(me, self.first_block + group, int(self.block_bytes[group]), 0)
-                group += 1
-        for block, size in enumerate(self.block_bytes.tolist(), self.first_block):
-            calls.access(begin, block, size, size, in_join=divided)
+    `before` has the operations of the individuals before each.
+    """
+    parent = np.zeros(tree.n_tasks, dtype=np.int64)
+    parent[tree.children.target] = np.repeat(np.arange(tree.n_tasks), np.diff(tree.children.ptr))
+    begin, divided = calls.n_tasks, tree.n_tasks > 1
+    blocks = list(enumerate(block_bytes, first_block))
+    own = iter(blocks)
+    for task, is_leaf in enumerate(tree.is_leaf):
+        ops = float(before[tree.last[task]] - before[tree.first[task]]) if is_leaf else 0.0
+        if task == 0:
+            alone = 0.0 if divided else breed_ops
+            me = calls.call(root, _BREED, ops + alone, breed_ops - alone)
+        else:
+            caller = begin + int(parent[task])
+            me = calls.call(caller, _EVALUATE if is_leaf else _DIVIDE, ops)
+        if is_leaf:
+            block, size = next(own)
+            calls.access(me, block, size, 0)
+    for block, size in blocks:
+        calls.access(begin, block, size, size, in_join=divided)

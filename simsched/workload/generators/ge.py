@@ -25,14 +25,13 @@ is that all caches fetch it again after the root has written it.
 
 References
 ----------
-Golub and Van Loan, *Matrix Computations*, 4th edition 2013, section 3.2. Chen and Guo, *Task
-Scheduling for Multi-core and Parallel Architectures*, Springer 2017, chapters 3 and 4 (programs
-``GE`` and ``GE-ir``, divided by rows; more is not said).
+Golub and Van Loan, *Matrix Computations*, 4th edition 2013, section 3.2. Book of docs/sources,
+chapters 3 and 4 (programs ``GE`` and ``GE-ir``, divided by rows; more is not said).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
@@ -55,7 +54,6 @@ _PIVOT = 2
 
 @generator("ge", small={"size": 64, "iterations": 7})
 def ge(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     size: Annotated[int, Bounds(2, 100_000)] = 1024,
     element_bytes: Size = 8,
@@ -73,8 +71,6 @@ def ge(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     size : int
         Rows and columns n of the matrix, updated in place.
     element_bytes : int
@@ -108,72 +104,48 @@ def ge(
     )
     bounds = divided.bounds()
     blocks = np.append(np.diff(bounds), 1) * (size * element_bytes)
-    touched = touched_elements(size, min(steps or size - 1, size - 1))
-    graph = _mean_step(
-        divided.tree(), bounds, blocks, touched, element_bytes, ops_per_element, inner_ops
+    steps = min(steps or size - 1, size - 1)
+    touched = touched_elements(size, steps)
+    before = np.concatenate(([0], np.cumsum(touched)))
+    tree = divided.tree()
+    elements = np.where(tree.is_leaf, before[tree.last] - before[tree.first], 0)
+    elements[0] += touched[-1]
+    inner = np.where(tree.is_leaf, 0.0, inner_ops)
+    kind = tree.task_class
+    kind[0] = _PIVOT
+    graph = build_graph(
+        elements * (ops_per_element / steps) + inner,
+        join_ops=inner,
+        task_class=kind,
+        class_names=CLASSES,
+        children=tree.children,
+        accessed=_accesses(tree, bounds, touched * element_bytes, steps),
+        block_bytes=blocks,
     )
     init = _first_touch(divided, bounds, blocks, size * init_ops_per_element)
     return Workload("ge", graph, iterations, init)
 
 
-@dataclass(frozen=True)
-class Touched:
-    """What the first steps of an elimination touch."""
+def touched_elements(size: int, steps: int) -> Int64Array:
+    """Return the elements T(i) of each row that the first steps touch, at most `size` - 1.
 
-    steps: int
-    #: Elements T(i) of row i, in all steps together; shape (size,).
-    elements: Int64Array
-
-
-def touched_elements(size: int, steps: int) -> Touched:
-    """Return the elements that the first steps of an elimination touch.
-
-    There are at most `size` - 1 steps.
-
-    >>> touched_elements(4, 3).elements.tolist()
+    >>> touched_elements(4, 3).tolist()
     [0, 4, 7, 9]
-    >>> touched_elements(4, 1).elements.tolist()
+    >>> touched_elements(4, 1).tolist()
     [0, 4, 4, 4]
     """
     row = np.minimum(np.arange(size, dtype=np.int64), steps)
-    return Touched(steps, row * size - row * (row - 1) // 2)
+    touched: Int64Array = row * size - row * (row - 1) // 2
+    return touched
 
 
-def _mean_step(
-    tree: SpawnTree,
-    bounds: Int64Array,
-    blocks: Int64Array,
-    touched: Touched,
-    element_bytes: int,
-    ops_per_element: float,
-    inner_ops: float,
-) -> TaskGraph:
-    before = np.concatenate(([0], np.cumsum(touched.elements)))
-    elements = np.where(tree.is_leaf, before[tree.last] - before[tree.first], 0)
-    elements[0] += touched.elements[-1]
-    inner = np.where(tree.is_leaf, 0.0, inner_ops)
-    kind = tree.task_class
-    kind[0] = _PIVOT
-    return build_graph(
-        elements * (ops_per_element / touched.steps) + inner,
-        join_ops=inner,
-        task_class=kind,
-        class_names=CLASSES,
-        children=tree.children,
-        accessed=_accesses(tree, bounds, touched, element_bytes),
-        block_bytes=blocks,
-    )
-
-
-def _accesses(
-    tree: SpawnTree, bounds: Int64Array, touched: Touched, element_bytes: int
-) -> Accesses:
+def _accesses(tree: SpawnTree, bounds: Int64Array, n_bytes: Int64Array, steps: int) -> Accesses:
     """Return the accesses: a leaf's of the pivot row, then of its rows; the root's.
 
     What is updated in place is a part of a block, which one access with both would count as two.
+    `n_bytes` are those of each row that all steps touch.
     """
-    steps, pivot_block = touched.steps, len(bounds) - 1
-    n_bytes = touched.elements * element_bytes
+    pivot_block = len(bounds) - 1
     before = np.concatenate(([0], np.cumsum(n_bytes))) // steps
     leaves = tree.leaves
     first, last = tree.first[leaves], tree.last[leaves]

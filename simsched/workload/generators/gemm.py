@@ -39,7 +39,6 @@ from simsched.workload.registry import Bounds, Cost, Count, generator
 
 @generator("gemm", small={"tiles_x": 4, "tiles_y": 3, "tile_size": 32, "depth": 64})
 def gemm(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     tiles_x: Annotated[int, Bounds(1, 10_000)] = 4,
     tiles_y: Annotated[int, Bounds(1, 10_000)] = 4,
@@ -55,8 +54,6 @@ def gemm(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     tiles_x, tiles_y : int
         Tiles of the result in a row and in a column.
     tile_size : int

@@ -2,15 +2,12 @@
 
 Tasks, buffers, creation and operations: :mod:`simsched.workload.dataflow_stencil`. In `jacobi`
 every block uses what its neighbours had after the sweep before: layers of independent tasks. In
-`seidel` it uses what the present sweep has left of its low neighbours: a wave through the grid,
-where T(L, c) is at depth ``2 (L - 1) + c_1 + ... + c_d + 1`` below the initial tasks. In one
-dimension, at most R tasks of it can run at the same time.
+`seidel` it uses what the present sweep has left of its low neighbours: a wave through the grid.
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, section 4.3, Table 3 and Fig. 4; dependences and creation as in the benchmark of the
-OpenStream distribution, December 2015.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), section 4.3, Table 3 and Fig. 4; dependences
+and creation as in the benchmark of the OpenStream distribution, December 2015.
 """
 
 from __future__ import annotations

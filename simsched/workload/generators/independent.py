@@ -1,9 +1,7 @@
-"""Independent tasks.
+"""Independent tasks without blocks.
 
-* *Tasks.* N, numbered from 0, none depends on another; *edges* none.
-* *Operations.* `mean_ops` each, or drawn around it; with ``costs: bench`` ``(0.5 + rnd()) * 1e6``
-  in the order of tasks (:mod:`simsched.workload.bench`).
-* *Blocks.* None.
+With ``costs: bench`` they have ``(0.5 + rnd()) * 1e6`` operations in the order of tasks
+(:mod:`simsched.workload.bench`).
 """
 
 from __future__ import annotations

@@ -32,13 +32,13 @@ buffers are tokens.
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, section 4.3 and Table 3; dependences as in the benchmark of the OpenStream distribution,
-December 2015.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), section 4.3 and Table 3; dependences as in the
+benchmark of the OpenStream distribution, December 2015.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Annotated
 
@@ -64,7 +64,6 @@ GROUP, TOKEN_BYTES, VALUE_BYTES = 4, 4, 4
     small={"points": 400, "block_points": 50, "rounds": 2, "fan": 3, "global_pieces": 2},
 )
 def kmeans(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     points: Count = 640_000,
     block_points: Count = 10_000,
@@ -82,8 +81,6 @@ def kmeans(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     points, block_points : int
         Points in all and in a block.
     dimensions, clusters : int
@@ -133,9 +130,13 @@ def kmeans(
     result = (centre_values * VALUE_BYTES, VALUE_BYTES)  # centres, stop flag
     partial = (centre_values * VALUE_BYTES, clusters * VALUE_BYTES, VALUE_BYTES)
     for number, tasks in enumerate(broadcasts):
-        tree.down(tasks, stages[number + 1], result)
+        for below, above in tree.links(stages[number + 1], tasks):
+            for size in result:
+                program.buffer(above, below, size)
     for number, tasks in enumerate(reductions):
-        tree.up(stages[number + 1], tasks, partial)
+        for below, above in tree.links(stages[number + 1], tasks):
+            for size in partial:
+                program.buffer(below, above, size)
         for size in result:
             program.buffer(tasks[-1:], broadcasts[number + 1][-1:], size)
     program.buffer(final, np.broadcast_to(last, (n,)), TOKEN_BYTES)
@@ -179,22 +180,10 @@ class _Trees:
         for tasks, later in zip(trees, trees[2:], strict=False):
             self._program.create(tasks, later)
 
-    def up(self, leaves: Int64Array, tree: Int64Array, sizes: tuple[int, ...]) -> None:
-        """Send buffers of these sizes from the leaves to the top."""
-        for below, above in self._steps(leaves, tree):
-            for size in sizes:
-                self._program.buffer(below, above, size)
-
-    def down(self, tree: Int64Array, leaves: Int64Array, sizes: tuple[int, ...]) -> None:
-        """Send buffers of these sizes from the top to the leaves."""
-        for below, above in self._steps(leaves, tree):
-            for size in sizes:
-                self._program.buffer(above, below, size)
-
-    def _steps(self, leaves: Int64Array, tree: Int64Array) -> list[tuple[Int64Array, Int64Array]]:
-        """Return for each level the tasks below it and the parent of each."""
-        ends = np.cumsum(self._levels)
-        parts = [leaves, *np.split(tree, ends[:-1])]
-        return [
-            (below, above[np.arange(len(below)) // self._fan]) for below, above in pairwise(parts)
-        ]
+    def links(
+        self, leaves: Int64Array, tree: Int64Array
+    ) -> Iterator[tuple[Int64Array, Int64Array]]:
+        """Yield for each level the tasks below it and the parent of each."""
+        parts = [leaves, *np.split(tree, np.cumsum(self._levels)[:-1])]
+        for below, above in pairwise(parts):
+            yield below, above[np.arange(len(below)) // self._fan]

@@ -18,10 +18,8 @@ Weights and values are drawn uniformly and independently.
 
 References
 ----------
-Martello and Toth, *Knapsack Problems*, Wiley 1990. Frigo et al., *The implementation of the Cilk-5
-multithreaded language*, PLDI 1998 (program ``knapsack``). Chen and Guo, *Task Scheduling for
-Multi-core and Parallel Architectures*, Springer 2017, section 3.8 (program ``Knapsack``, CPU-bound;
-items are not stated).
+Martello and Toth, *Knapsack Problems*, Wiley 1990. Frigo et al., PLDI 1998 (program ``knapsack``).
+Book of docs/sources, section 3.8 (program ``Knapsack``, CPU-bound; items are not stated).
 """
 
 from __future__ import annotations

@@ -2,16 +2,13 @@
 
 With L layers of w tasks and edge probability q; task i of layer l has the number ``l w + i``:
 
-* *Tasks.* ``L w``.
 * *Edges.* Each of the w^2 pairs of a task and one of the layer above is an edge with probability q,
   independently; a task of layers 1 .. L - 1 that drew none starts after one drawn uniformly.
-  Expected: ``(L - 1) w (q w + (1 - q)^w)``. Pairs are visited by geometric skips, so that the cost
-  is that of the edges, not of the pairs. Successors of a task ascend.
+  Pairs are visited by geometric skips, so that the cost is that of the edges, not of the pairs.
+  Successors of a task ascend.
 * *Operations.* `mean_ops` each, or drawn around it.
 * *Blocks.* One of `output_bytes` per task, none if that is 0.
-* *Bytes.* A task reads the block of each predecessor and writes its own: ``output_bytes (edges + L
-  w)``.
-* *Initialisation.* None: blocks are written before they are read.
+* *Bytes.* A task reads the block of each predecessor and writes its own.
 """
 
 from __future__ import annotations

@@ -10,11 +10,9 @@ With W x W tiles of b x b elements, step k = 0 .. W - 1 creates
 
 Tasks are numbered in this order.
 
-* *Tasks.* ``W (W + 1) (2 W + 1) / 6``: W getrf, W (W - 1) / 2 trsm of each kind, the others gemm.
-* *Edges.* A task starts after the last writers of all tiles that it touches: ``W (W - 1)`` for the
-  panels, ``W (W - 1) (2 W - 1) / 3`` for the operands of gemm, and one per task of all steps but
-  the first, ``(W - 1) W (2 W - 1) / 6``.
-* *Blocks.* One per tile, row by row: ``W^2`` of ``b^2 e`` bytes.
+* *Edges.* A task starts after the last writers of all tiles that it accesses; there are ``W (W + 1)
+  (2 W + 1) / 6`` tasks.
+* *Blocks.* One per tile, row by row, of ``b^2 e`` bytes.
 * *Bytes.* A task reads the tiles it needs, then reads and writes its own, always whole tiles.
 * *Priorities.* 1 for what the next step waits for: getrf(k), trsm_ll(k, k + 1), trsm_ru(k + 1, k)
   and gemm(k + 1, k + 1); 0 for the others.
@@ -39,12 +37,12 @@ from typing import Annotated, Literal
 import numpy as np
 
 from simsched.workload.builder import (
-    accesses,
-    adjacency,
+    after_last_writers,
     build_graph,
     check_size,
     first_touch_loop,
     last_writes,
+    updates,
 )
 from simsched.workload.graph import Int32Array, Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, generator
@@ -56,7 +54,6 @@ ELEMENT_BYTES = {"single": 4, "double": 8}
 
 @generator("lu", small={"tiles": 4, "tile_size": 32, "iterations": 2})
 def lu(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     tiles: Annotated[int, Bounds(1, 1000)] = 16,
     tile_size: Annotated[int, Bounds(1, 100_000)] = 960,
@@ -69,8 +66,6 @@ def lu(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     tiles : int
         Tiles in a row of the matrix.
     tile_size : int
@@ -88,42 +83,29 @@ def lu(
     tile_bytes = tile_size**2 * ELEMENT_BYTES[precision]
     check_size("lu", tasks=n_tasks, data_bytes=4 * n_tasks * tile_bytes)
     kind, step, row, column = _enumerate(tiles)
-    is_gemm, in_panel = kind == _GEMM, kind != _GETRF
-    touched = (  # tiles that are only read, then the task's own
-        (in_panel & ~is_gemm, step, step),
-        (is_gemm, row, step),
-        (is_gemm, step, column),
-        (np.ones(n_tasks, dtype=bool), row, column),
+    is_gemm, is_trsm = kind == _GEMM, (kind == _TRSM_LL) | (kind == _TRSM_RU)
+    read = (
+        (is_trsm, step * tiles + step),
+        (is_gemm, row * tiles + step),
+        (is_gemm, step * tiles + column),
     )
-    exists = np.stack([mask for mask, _, _ in touched], axis=1)
-    rows = np.stack([r for _, r, _ in touched], axis=1)[exists]
-    columns = np.stack([c for _, _, c in touched], axis=1)[exists]
-    task, place = np.nonzero(exists)
-    is_own = place == len(touched) - 1
-    writer = _number(np.where(is_own, step[task] - 1, step[task]), rows, columns, tiles)
-    has_writer = ~is_own | (step[task] > 0)
+    accessed = updates(read, row * tiles + column, tile_bytes)
     blocks = np.full(tiles * tiles, tile_bytes, dtype=np.int64)
-    letter = precision[0]
-    priority = ((row <= step + 1) & (column <= step + 1)).astype(np.int64)
-    if costs == "measured":
-        priority = 3 * tiles - (step + row + column)
-    accessed = accesses(
-        task, rows * tiles + columns, tile_bytes, np.where(is_own, tile_bytes, 0), n_tasks
-    )
+    is_measured = costs == "measured"
+    urgent = (row <= step + 1) & (column <= step + 1)
+    codelets = [f"starpu_{precision[0]}lu_lu_model_{name}" for name in CLASSES]
     graph = build_graph(
         np.array([2.0 / 3.0, 1.0, 1.0, 2.0])[kind] * float(tile_size) ** 3,
         task_class=kind,
         class_names=CLASSES,
-        successors=adjacency(writer[has_writer], task[has_writer], n_tasks),
+        successors=after_last_writers(accessed),
         accessed=accessed,
         block_bytes=blocks,
-        priority=priority.astype(np.int32),
-        access_final=last_writes(accessed) if costs == "measured" else None,
-        codelets=[f"starpu_{letter}lu_lu_model_{name}" for name in CLASSES]
-        if costs == "measured"
-        else None,
+        priority=3 * tiles - (step + row + column) if is_measured else urgent,
+        access_final=last_writes(accessed) if is_measured else None,
+        codelets=codelets if is_measured else None,
     )
-    if costs == "measured":
+    if is_measured:
         return Workload("lu", graph, iterations)
     init = first_touch_loop(blocks, tile_size * tile_size * init_ops_per_element)
     return Workload("lu", graph, iterations, init)
@@ -149,15 +131,3 @@ def _enumerate(tiles: int) -> tuple[Int32Array, Int64Array, Int64Array, Int64Arr
         parts.append(part)
     kind, steps, row, column = np.concatenate(parts, axis=1)
     return kind.astype(np.int32), steps, row, column
-
-
-def _number(step: Int64Array, row: Int64Array, column: Int64Array, tiles: int) -> Int64Array:
-    """Return the number of the task of a step that writes tile (row, column)."""
-    left = tiles - step  # tiles that this step still works on, in a row
-    everything = tiles * (tiles + 1) * (2 * tiles + 1) // 6
-    begin = everything - left * (left + 1) * (2 * left + 1) // 6
-    down, right = row - step - 1, column - step - 1
-    in_panel = np.where(row == step, 1 + 2 * right, 2 + 2 * down)
-    inside = 1 + 2 * (left - 1) + down * (left - 1) + right
-    number = np.where((row == step) | (column == step), in_panel, inside)
-    return begin + np.where((row == step) & (column == step), 0, number)

@@ -11,9 +11,8 @@ With R rows, C columns and at most m iterations per point:
 
 References
 ----------
-Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-3.8 (program ``Mandelbrot``, CPU-bound; neither size nor region are stated: the defaults hold the
-whole set).
+Book of docs/sources, section 3.8 (program ``Mandelbrot``, CPU-bound; neither size nor region are
+stated: the defaults hold the whole set).
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ Coordinate = Annotated[float, Bounds(-4, 4)]
 
 @generator("mandelbrot", small={"rows": 32, "columns": 32, "most_steps": 50, "leaf_rows": 2})
 def mandelbrot(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     rows: Count = 256,
     columns: Count = 256,
@@ -54,8 +52,6 @@ def mandelbrot(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     rows, columns : int
         Size of the image.
     most_steps : int

@@ -1,13 +1,11 @@
 """Single MapReduce jobs: WordCount, whose map tasks write little, and Sort, which moves all bytes.
 
-With S splits and R reduce tasks: ``S + R`` tasks, ``ceil(slowstart S) R`` edges, ``3 S + 2 R``
-blocks, ``3 S + R (S + 3)`` accesses and S more for each reduce task whose buffer fills; see
-:mod:`simsched.workload.mapreduce_job` for the phases.
+See :mod:`simsched.workload.mapreduce_job` for the phases.
 
 References
 ----------
-Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-7.5 (benchmarks WordCount and Sort of Hadoop 0.19; sizes are not published).
+Book of docs/sources, section 7.5 (benchmarks WordCount and Sort of Hadoop 0.19; sizes are not
+published).
 """
 
 from __future__ import annotations

@@ -7,9 +7,8 @@ splits. See :mod:`simsched.workload.mapreduce_job` for the tasks.
 
 References
 ----------
-Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-7.2 (schedulers of several jobs; no workload is published). M. Zaharia et al., *Delay scheduling*,
-EuroSys 2010 (many small jobs among few large ones).
+Book of docs/sources, section 7.2 (schedulers of several jobs; no workload is published). M. Zaharia
+et al., *Delay scheduling*, EuroSys 2010 (many small jobs among few large ones).
 """
 
 from __future__ import annotations

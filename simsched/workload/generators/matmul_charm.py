@@ -19,18 +19,11 @@ columns computes block (i, j) of C with one call of a tuned matrix product (dgem
 
 That the library copies what it streams into buffers of its own is left out.
 
-Published are total working sets of 24 to 54 GB, which are n = 32,768 to 49,152, and a reduced
-working set of 6 GB on 64 processing elements. Neither the shape of the array nor the map of chares
-to processing elements is stated. With rows of chares on each processing element (`mapping` block)
-those that run at the same time use 64 panels of A and one or two of B: 96 rows of chares for n =
-32,768 (5.3 GiB and one or two panels of B of 256 MiB), 128 for 40,960 and 192 for 49,152 (6 GiB).
-
 References
 ----------
-K. Chandrasekar, X. Ni, L. V. Kale, *A Memory Heterogeneity-Aware Runtime System for
-bandwidth-sensitive HPC applications*, IPDPS Workshops 2017, section V-B. K. Goto, R. A. van de
-Geijn, *Anatomy of high-performance matrix multiplication*, ACM TOMS 34(3), 2008 (what is kept and
-what is streamed).
+Chandrasekar et al., IPDPS Workshops 2017 (docs/sources/charm.md), section V-B. K. Goto, R. A. van
+de Geijn, *Anatomy of high-performance matrix multiplication*, ACM TOMS 34(3), 2008 (what is kept
+and what is streamed).
 """
 
 from __future__ import annotations
@@ -48,7 +41,6 @@ from simsched.workload.registry import Cost, Count, Size, generator
     small={"order": 96, "chare_rows": 8, "chare_columns": 3, "row_block": 5, "depth_block": 40},
 )
 def matmul_charm(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     order: Count = 2048,
     chare_rows: Count = 16,
@@ -64,8 +56,6 @@ def matmul_charm(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     order : int
         Rows and columns of the matrices.
     chare_rows, chare_columns : int

@@ -18,9 +18,8 @@ plans with the data of leaves.
 
 References
 ----------
-Knuth, *The Art of Computer Programming*, volume 3, section 5.2.4. Chen and Guo, *Task Scheduling
-for Multi-core and Parallel Architectures*, Springer 2017, chapter 3 (program ``Mergesort``, of 1024
-x 1024 integers; more is not said).
+Knuth, *The Art of Computer Programming*, volume 3, section 5.2.4. Book of docs/sources, chapter 3
+(program ``Mergesort``, of 1024 x 1024 integers; more is not said).
 """
 
 from __future__ import annotations
@@ -52,7 +51,6 @@ _LEVELS = 40  # an allowance for the levels of joins
 
 @generator("mergesort", small={"items": 4096, "leaf_items": 128, "iterations": 2})
 def mergesort(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     items: Count = 1 << 20,
     element_bytes: Size = 4,
@@ -69,8 +67,6 @@ def mergesort(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     items : int
         Number of items N.
     element_bytes : int

@@ -17,8 +17,8 @@ Run it with a policy that keeps thread i on worker i (``pinned_threads``).
 
 References
 ----------
-A. Drebes, A. Pop, K. Heydemann, A. Cohen, N. Drach, *Scalable Task Parallelism for NUMA*, PACT
-2016, section 6.1. The number of sets is not stated there; one per change is taken.
+Drebes et al., PACT 2016 (docs/sources/dataflow.md), section 6.1. The number of sets is not stated
+there; one per change is taken.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from __future__ import annotations
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload.builder import accesses, adjacency, build_graph, check_size
+from simsched.workload.builder import accesses, build_graph, check_size, edges
 from simsched.workload.graph import Workload
 from simsched.workload.registry import MIB, Cost, Count, Size, generator
 
@@ -44,7 +44,6 @@ LINE_BYTES = 64
     },
 )
 def page_migration(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     threads: Count = 64,
     changes: Count = 8,
@@ -57,8 +56,6 @@ def page_migration(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     threads : int
         Threads T, one per worker.
     changes : int
@@ -85,9 +82,7 @@ def page_migration(
     n = changes * (threads + 1)
     number = np.arange(n, dtype=np.int64).reshape(changes, threads + 1)  # barrier, then threads
     barrier, work = number[:, :1], number[:, 1:]
-    ends = np.broadcast_to(barrier[1:], (changes - 1, threads))
-    source = np.concatenate([np.repeat(barrier, threads), work[:-1].ravel()])
-    target = np.concatenate([work.ravel(), ends.ravel()])
+    barriers = np.repeat(barrier, threads, axis=1)
     block = np.arange(changes * pieces * threads, dtype=np.int64).reshape(changes, pieces, threads)
     order = np.tile(block.transpose(0, 2, 1), (1, 1, traversals))  # change, thread, piece
     lines = traversals * (buffer_bytes // LINE_BYTES)
@@ -99,7 +94,7 @@ def page_migration(
         ops.ravel(),
         task_class=is_work.ravel(),
         class_names=("barrier", "traverse"),
-        successors=adjacency(source, target, n),
+        successors=edges([(barriers, work), (work[:-1], barriers[1:])], n),
         accessed=accesses(
             np.repeat(work.ravel(), pieces * traversals),
             order.ravel(),

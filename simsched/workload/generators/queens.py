@@ -16,9 +16,8 @@
 References
 ----------
 Knuth, *Estimating the efficiency of backtrack programs*, Mathematics of Computation 29, 1975. Frigo
-et al., *The implementation of the Cilk-5 multithreaded language*, PLDI 1998 (program ``queens``).
-Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-3.8 (programs ``Queens(20)`` and ``Queens(15)``, CPU-bound; a cut-off is not stated).
+et al., PLDI 1998 (program ``queens``). Book of docs/sources, section 3.8 (programs ``Queens(20)``
+and ``Queens(15)``, CPU-bound; a cut-off is not stated).
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload.builder import build_graph, check_size
+from simsched.workload.builder import check_size
 from simsched.workload.draws import stream
 from simsched.workload.graph import FloatArray, Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, generator
-from simsched.workload.spawn_tree import LEAF, number_levels
+from simsched.workload.spawn_tree import cut_tree
 
 MAX_COUNTED = 12
 MAX_TRIES = 2**33
@@ -120,27 +119,12 @@ def queens(
             f"placements of {depth} queens, which try {tries} columns, accepted at most "
             f"{MAX_TRIES}, with fewer probes or another task_depth"
         )
-    hidden = _nodes_below(level, queens, queens - depth, probes, seed)
-    numbers, children = number_levels([*degrees, np.zeros(len(hidden), dtype=np.int64)])
-    nodes, kind = np.ones(n_tasks), np.zeros(n_tasks, dtype=np.int32)
-    nodes[numbers[-1]] += hidden
-    kind[numbers[-1]] = LEAF
-    graph = build_graph(
-        nodes * (queens * ops_per_try),
-        task_class=kind,
-        class_names=("place", "search"),
-        children=children,
-    )
-    return Workload("queens", graph, iterations)
-
-
-def _nodes_below(
-    placements: Placements, queens: int, rows: int, probes: int, seed: int
-) -> FloatArray:
-    """Return the number of nodes below each placement, counted or estimated."""
     if probes == 0:
-        return count_nodes(placements, queens, rows)
-    return estimate_nodes(placements, queens, rows, probes, seed)
+        hidden = count_nodes(level, queens, queens - depth)
+    else:
+        hidden = estimate_nodes(level, queens, queens - depth, probes, seed)
+    graph = cut_tree(degrees, 1.0 + hidden, ("place", "search"), queens * ops_per_try)
+    return Workload("queens", graph, iterations)
 
 
 def count_nodes(placements: Placements, queens: int, rows: int) -> FloatArray:

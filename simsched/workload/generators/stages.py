@@ -14,8 +14,8 @@ References
 ----------
 Bienia, Kumar, Singh and Li, *The PARSEC benchmark suite: characterization and architectural
 implications*, Princeton TR-811-08, 2008 (stages of dedup and ferret, the first and the last of
-which are serial). Chen and Guo, *Task Scheduling for Multi-core and Parallel Architectures*,
-Springer 2017, section 5.10 (the same programs; inputs and times of stages are not stated).
+which are serial). Book of docs/sources, section 5.10 (the same programs; inputs and times of stages
+are not stated).
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from typing import Annotated
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload.builder import adjacency, build_graph, check_size
-from simsched.workload.draws import stream
+from simsched.workload.builder import adjacency, build_graph, check_size, edges
+from simsched.workload.draws import draw_costs, stream
 from simsched.workload.graph import FloatArray, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Fraction, generator
 
@@ -67,18 +67,17 @@ def stages(
     n_tasks = 1 + chunks * n_stages
     check_size("stages", tasks=n_tasks)
     task = 1 + np.arange(n_tasks - 1).reshape(chunks, n_stages)
-    edges = [(task[:, :-1], task[:, 1:])]
-    edges += [(task[:-1, 0], task[1:, 0])] if serial_input else []
-    edges += [(task[:-1, -1], task[1:, -1])] if serial_output and n_stages > 1 else []
-    source, target = (np.concatenate([pair[k].ravel() for pair in edges]) for k in (0, 1))
+    pairs = [(task[:, :-1], task[:, 1:])]
+    pairs += [(task[:-1, 0], task[1:, 0])] if serial_input else []
+    pairs += [(task[:-1, -1], task[1:, -1])] if serial_output and n_stages > 1 else []
     mean = np.tile(chunk_ops * weights / weights.sum(), chunks)
-    deviation = spread * (2.0 * stream(seed, "costs").random(n_tasks - 1) - 1.0)
+    drawn = draw_costs(stream(seed, "costs"), n_tasks - 1, 1.0, "uniform", spread)
     graph = build_graph(
-        np.concatenate(([0.0], mean * (1.0 + deviation))),
+        np.concatenate(([0.0], mean * drawn)),
         task_class=np.concatenate(([0], np.tile(1 + np.arange(n_stages), chunks))),
         class_names=("main", *(f"stage{i}" for i in range(n_stages))),
         children=adjacency(np.zeros(n_tasks - 1, int), task.ravel(), n_tasks),
-        successors=adjacency(source, target, n_tasks),
+        successors=edges(pairs, n_tasks),
     )
     return Workload("stages", graph, iterations)
 

@@ -3,25 +3,18 @@
 With W x H tiles (columns x rows) and T steps, task (t, i, j) has the number ``t W H + i W + j``:
 steps, then rows i, then columns j.
 
-* *Tasks.* ``T W H``.
 * *Edges.* Task (t, i, j) starts after (t - 1, i, j) and (t - 1) of the tiles (i - 1, j), (i + 1,
-  j), (i, j - 1), (i, j + 1) that exist: ``(T - 1) (5 W H - 2 W - 2 H)`` edges. The successors of a
-  task ascend, which is the order in which edges appear when tasks are created one by one.
+  j), (i, j - 1), (i, j + 1) that exist. The successors of a task ascend.
 * *Blocks.* One per tile of r x c elements of e bytes, with two copies: ``2 r c e`` bytes. A step
   reads one copy and writes the other.
 * *Bytes.* A task reads ``r c e`` and writes ``r c e`` bytes of its own block, and reads the border
-  of each neighbour: ``c e`` bytes above and below, ``r e`` left and right. One graph reads ``T (W H
-  r c e + 2 W (H - 1) c e + 2 H (W - 1) r e)`` bytes.
+  of each neighbour: ``c e`` bytes above and below, ``r e`` left and right.
 * *Operations.* ``r c * ops_per_element`` per task.
 * *Initialisation.* One independent task per block writes it.
 
 With ``costs: bench`` the graph is that of the benchmark with known makespans: costs are ``(0.5 +
 rnd()) * 1e6`` operations in the order of tasks (:mod:`simsched.workload.bench`), and there are
 neither blocks nor an initialisation.
-
-References
-----------
-The five-point Jacobi iteration on tiles; no particular publication.
 """
 
 from __future__ import annotations
@@ -51,7 +44,6 @@ _STAR = ((-1, 0), (0, -1), (0, 0), (0, 1), (1, 0))
     },
 )
 def stencil2d(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     width: Count = 16,
     height: Count = 16,
@@ -68,8 +60,6 @@ def stencil2d(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     width, height : int
         Tiles in a row and in a column.
     steps : int

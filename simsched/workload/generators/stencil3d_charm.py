@@ -2,7 +2,7 @@
 
 With X x Y x Z chares of x x y x z elements of e bytes, and s sweeps per iteration:
 
-* *Tasks.* One per chare, ``X Y Z`` independent tasks; chare (i, j, k) is task ``(i Y + j) Z + k``.
+* *Tasks.* One per chare, independent of each other; chare (i, j, k) is task ``(i Y + j) Z + k``.
 * *Blocks.* Block c is what chare c updates: two copies of its elements, ``2 x y z e`` bytes. Block
   ``X Y Z + c`` is what its neighbours send it: one plane of elements for each of up to six
   neighbours (the grid is not periodic).
@@ -14,18 +14,9 @@ With X x Y x Z chares of x x y x z elements of e bytes, and s sweeps per iterati
 * *Operations.* `ops_per_element` for each element and sweep: six additions and two multiplications.
 * *Initialisation.* One task per chare writes its block and its planes.
 
-In the publication a chare runs when its messages have arrived. Every iteration therefore waits for
-the slowest neighbour of the one before; here it waits for all chares.
-
-The published grid has 32 GB. Its *reduced working set*, what the chares that run at the same time
-use, was 2 to 8 GB on 64 processing elements: 1,024 chares of 32 MiB (128 x 128 x 128 elements), 512
-of 64 MiB or 256 of 128 MiB. 20 iterations are said to mimic tiling, that is more computation for
-every visit of a chare: `sweeps` is 20. The shape of the blocks is not stated.
-
 References
 ----------
-K. Chandrasekar, X. Ni, L. V. Kale, *A Memory Heterogeneity-Aware Runtime System for
-bandwidth-sensitive HPC applications*, IPDPS Workshops 2017, section V-A.
+Chandrasekar et al., IPDPS Workshops 2017 (docs/sources/charm.md), section V-A.
 """
 
 from __future__ import annotations
@@ -51,7 +42,6 @@ from simsched.workload.registry import Cost, Count, Size, generator
     },
 )
 def stencil3d_charm(
-    seed: int,  # noqa: ARG001 - nothing is random here
     *,
     chares_x: Count = 4,
     chares_y: Count = 4,
@@ -70,8 +60,6 @@ def stencil3d_charm(
 
     Parameters
     ----------
-    seed : int
-        Unused: the workload is not random.
     chares_x, chares_y, chares_z : int
         Chares in each direction.
     elements_x, elements_y, elements_z : int

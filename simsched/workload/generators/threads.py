@@ -26,7 +26,7 @@ from typing import Annotated
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload.builder import accesses, adjacency, build_graph, check_size
+from simsched.workload.builder import accesses, build_graph, check_size, edges
 from simsched.workload.draws import stream
 from simsched.workload.graph import Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Fraction, Size, generator
@@ -79,7 +79,6 @@ def threads(
     n = threads * phases * steps
     check_size("threads", tasks=n, data_bytes=stalling * phase_bytes)
     task = np.arange(n).reshape(phases, threads, steps)
-    source, target = _edges(task, barriers=barriers)
     ops = np.full((phases, threads, steps), critical_ops)
     ops[:, :, 0] = phase_ops * (
         1.0 + spread * (2.0 * stream(seed, "costs").random((phases, threads)) - 1.0)
@@ -93,14 +92,14 @@ def threads(
         ops.ravel(),
         task_class=kind.ravel(),
         class_names=(*names, *(name + CRITICAL for name in names if steps == 2)),
-        successors=adjacency(source, target, n),
+        successors=edges(_pairs(task, barriers=barriers), n),
         accessed=accesses(reader, block, phase_bytes, 0, n),
         block_bytes=np.full(stalling, phase_bytes),
     )
     return Workload("threads", graph, iterations)
 
 
-def _edges(task: Int64Array, *, barriers: bool) -> tuple[Int64Array, Int64Array]:
+def _pairs(task: Int64Array, *, barriers: bool) -> list[tuple[Int64Array, Int64Array]]:
     """Return the edges among tasks by (phase, thread, step)."""
     phases, count, steps = task.shape
     pairs = [(task[:, :, :-1], task[:, :, 1:])]
@@ -111,7 +110,4 @@ def _edges(task: Int64Array, *, barriers: bool) -> tuple[Int64Array, Int64Array]
         shape = (phases - 1, count, count)
         last = np.broadcast_to(last[:, :, None], shape)
         first = np.broadcast_to(first[:, None, :], shape)
-    pairs.append((last, first))
-    source = np.concatenate([pair[0].ravel() for pair in pairs])
-    target = np.concatenate([pair[1].ravel() for pair in pairs])
-    return source, target
+    return [*pairs, (last, first)]

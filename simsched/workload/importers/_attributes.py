@@ -42,6 +42,10 @@ class Attributes:
         """Return an integer in a range."""
         return whole(self.get(key), f"{self.where}: attribute {key!r}", least=least, most=most)
 
+    def whole_or_0(self, key: str, *, least: int = 0, most: int) -> int:
+        """Return an integer in a range, 0 where it is missing."""
+        return 0 if self.get(key) is None else self.whole(key, least=least, most=most)
+
     def choice(self, key: str, accepted: Collection[str]) -> str:
         """Return a string that is one of several."""
         value = self.get(key)

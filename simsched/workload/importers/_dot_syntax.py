@@ -220,7 +220,10 @@ def _tokens(text: str, source: str) -> Iterator[Token]:
                 what = "a string that does not end" if text[position] == '"' else found
                 raise GraphError(f"{source}:{line}: found {what}, accepted DOT")
             if match.lastgroup == "undelimited":
-                raise GraphError(_undelimited(match.group(), f"{source}:{line}"))
+                raise GraphError(
+                    f"{source}:{line}: found {shown(match.group())}, accepted a number of digits "
+                    "and one point, which in DOT has no exponent; anything else in quotation marks"
+                )
             end = match.end()
             token = _token(match, line)
         if end == -1:
@@ -237,23 +240,11 @@ def _tokens(text: str, source: str) -> Iterator[Token]:
 def _token(match: re.Match[str], line: int) -> Token:
     kind, text = str(match.lastgroup), match.group()
     if kind == "quoted":
-        return Token("id", ESCAPED.sub(_unescape, text[1:-1]), line)
+        # An end of line that is escaped stands for nothing.
+        return Token("id", ESCAPED.sub(lambda found: found[1].strip("\r\n"), text[1:-1]), line)
     if kind == "name" and text.lower() in KEYWORDS:
         return Token("keyword", text.lower(), line)
     return Token("id" if kind in ("name", "number") else kind, text, line)
-
-
-def _undelimited(text: str, where: str) -> str:
-    """Return the message for a number that something touches, such as an exponent."""
-    return (
-        f"{where}: found {shown(text)}, accepted a number of digits and one point, which in DOT "
-        "has no exponent; anything else in quotation marks"
-    )
-
-
-def _unescape(match: re.Match[str]) -> str:
-    """Return what an escaped quotation mark, backslash or end of line stands for."""
-    return "" if match[1].endswith("\n") else match[1]
 
 
 def _html_end(text: str, begin: int) -> int:

@@ -9,10 +9,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import networkx as nx
-import numpy as np
 
 from simsched.files.errors import GraphError, unknown_name
-from simsched.workload.builder import accesses, adjacency, build_graph
+from simsched.workload.builder import adjacency, build_graph, listed_accesses
 from simsched.workload.graph import Workload
 from simsched.workload.importers._attributes import Attributes, plain
 from simsched.workload.importers._naming import check_ends, check_named
@@ -67,9 +66,8 @@ def read_foreign(graph: nx.Graph[Any], meaning: Meaning, source: str) -> Workloa
     edges = [(index[u], index[v]) for u, v in graph.edges()]
     sizes = _edge_sizes(graph, meaning.edge_bytes, source)
     moved = [(u, v, size) for (u, v), size in zip(edges, sizes, strict=True) if size]
-    writes = [(u, b, 0, size) for b, (u, _, size) in enumerate(moved)]
-    reads = [(v, b, size, 0) for b, (_, v, size) in enumerate(moved)]
-    rows = np.array([*reads, *writes], dtype=np.int64).reshape(-1, 4).T
+    writes = [(u, b, 0, size, 0) for b, (u, _, size) in enumerate(moved)]
+    reads = [(v, b, size, 0, 0) for b, (_, v, size) in enumerate(moved)]
     several = isinstance(meaning.cost, Mapping)
     result = build_graph(
         [
@@ -80,7 +78,7 @@ def read_foreign(graph: nx.Graph[Any], meaning: Meaning, source: str) -> Workloa
         task_class=[classes[label] for label in labels],
         class_names=list(classes),
         successors=adjacency([u for u, _ in edges], [v for _, v in edges], len(nodes)),
-        accessed=accesses(rows[0], rows[1], rows[2], rows[3], len(nodes)),
+        accessed=listed_accesses([*reads, *writes], len(nodes)),
         block_bytes=[size for _, _, size in moved],
         task_names=[str(plain(node)) for node, _ in nodes],
     )

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from simsched.files.bounded import parse_json
+from simsched.files.bounded import parse_json, read_text
 from simsched.files.errors import GraphError
-from simsched.workload.importers._source import number, read_text, shown, whole
+from simsched.workload.importers._source import number, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +74,10 @@ class Value:
             raise self.error("a number")
         return number(self.value, self.where)
 
-    def whole(self) -> int:
-        """Return an integer that is not negative."""
-        return whole(self.value, self.where)
-
 
 def read_json(path: Path) -> Value:
     """Return the top of a JSON document."""
-    text = read_text(path)
+    text = read_text(path, GraphError)
     try:
         return Value(path, (), parse_json(text))
     except json.JSONDecodeError as error:

@@ -7,16 +7,10 @@ import math
 import zlib
 from pathlib import Path
 
-from simsched.files import bounded
 from simsched.files.bounded import GZIP_MAGIC
 from simsched.files.errors import GraphError
 
 HEAD_BYTES = 65536
-
-
-def read_text(path: Path) -> str:
-    """Return the text of a UTF-8 file, decompressed if it is gzip."""
-    return bounded.read_text(path, GraphError)
 
 
 def read_head(path: Path) -> bytes:
@@ -28,7 +22,7 @@ def read_head(path: Path) -> bytes:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise GraphError(f"{path}: cannot be read: {error.strerror or error}") from error
     if not head.startswith(GZIP_MAGIC):
         return head.removeprefix(codecs.BOM_UTF8)
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -85,8 +79,3 @@ def shown(value: object) -> str:
         return "an integer of more than 40 digits"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _unreadable(path: Path, error: OSError) -> GraphError:
-    """Return the error for a file that the system does not let us read."""
-    return GraphError(f"{path}: cannot be read: {error.strerror or error}")

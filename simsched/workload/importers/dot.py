@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from simsched.files.atomic import write_text
+from simsched.files.bounded import read_text
+from simsched.files.errors import GraphError
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._dot_syntax import parse_dot
 from simsched.workload.importers._foreign import Cost, Speed
-from simsched.workload.importers._source import read_text
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import importer
 
@@ -46,14 +47,9 @@ def import_dot(
     cost, cost_unit, reference_speed, edge_bytes, task_class
         As for :func:`~simsched.workload.importers.from_networkx`; not for our own files. Numbers
         may be quoted.
-
-    Raises
-    ------
-    GraphError
-        The file is not DOT or its graph is not accepted.
     """
     return from_networkx(
-        parse_dot(read_text(path), str(path)),
+        parse_dot(read_text(path, GraphError), str(path)),
         cost=cost,
         cost_unit=cost_unit,
         reference_speed=reference_speed,

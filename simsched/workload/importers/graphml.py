@@ -15,10 +15,10 @@ from xml.etree.ElementTree import ParseError
 import networkx as nx
 
 from simsched.files.atomic import write_text
+from simsched.files.bounded import read_text
 from simsched.files.errors import GraphError
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._foreign import Cost, Speed
-from simsched.workload.importers._source import read_text
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import importer
 
@@ -48,14 +48,9 @@ def import_graphml(
         The file, gzip or not. Of several graphs in it only one is accepted.
     cost, cost_unit, reference_speed, edge_bytes, task_class
         As for :func:`~simsched.workload.importers.from_networkx`; not for our own files.
-
-    Raises
-    ------
-    GraphError
-        The file is not GraphML or its graph is not accepted.
     """
     return from_networkx(
-        _parse(path, read_text(path)),
+        _parse(path, read_text(path, GraphError)),
         cost=cost,
         cost_unit=cost_unit,
         reference_speed=reference_speed,

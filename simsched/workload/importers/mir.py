@@ -6,30 +6,16 @@
 (the class of a task) and ``wait_instants``, ``joins_at`` (counts of what a spawn tree cannot
 express). Rows may come in any order; tasks are numbered by ascending ``task``.
 
-**What the columns mean**, verified on the published run of Fibonacci (8,192 tasks, 48 cores):
+**What the columns mean** (docs/validation/others.md has what that follows from):
 
-* ``exec = work + overhead`` in every row. A leaf's overhead is 0. An inner task's overhead exceeds
-  the sum of its children's ``creation_cycles`` by at least 640 and in the median by 5,396 cycles,
-  592 M in all: searching for work while it waits. 564 M of that are in nine tasks, eight of them
-  at the top of the tree, that wait while little work exists.
-* ``create_instant`` is the *end* of the creation, in cycles since the parent's start: before it
-  fits ``creation_cycles`` in every row, and between the instants of two siblings fits the second's
-  ``creation_cycles`` with 1,313 cycles or more to spare. So the work before and between the spawns
-  is the last child's ``create_instant`` minus the ``creation_cycles`` of all children.
-* ``wait_instants`` is the *end* of the wait, in cycles of the task's own activity: the search for
-  work fits between the last spawn and it in every task with 16,699 cycles or more to spare, but
-  after it in only 793 of the 4,095 tasks with two children. What follows is short (median 1,946
-  cycles).
-* Ends nest: every task ends before its parent. No two leaves overlap on a core.
-* The part from the first leaf's start (436.8 M) to the last end (1,300.4 M) is 863.6 M cycles
-  long. But cores were active before: what the tasks of a core were active up to some end must fit
-  between the first task's start and that end. So the first task started by 345.8 M, 91.0 M cycles
-  before the first leaf; this is no outlier, 25 of the 48 cores give 345.8 M to 353.4 M. Against 48
-  cores from then on, active cycles (41.63 G) are 90.9 %, work (26.37 G) 57.5 % and creation
-  (14.67 G) 32.0 %.
-* A few tasks (14 leaves and 9 inner ones above 45 M cycles; four of the latter end within 0.3 M
-  cycles of each other) look interrupted, for up to 100 M cycles on the work account. They are
-  kept as measured.
+* ``exec = work + overhead``: an inner task's overhead is the creation of its children and the
+  search for work while it waits, a leaf's is 0.
+* ``create_instant`` is the *end* of the creation, in cycles since the parent's start. So the work
+  before and between the spawns is the last child's ``create_instant`` minus the
+  ``creation_cycles`` of all children.
+* ``wait_instants`` is the *end* of the wait, in cycles of the task's own activity.
+* What the tasks of a core were active up to some end must fit between the first task's start and
+  that end; so the first task started before the first leaf.
 
 **The task graph.** All tasks, as a spawn tree in order of ``child_number``; one operation is one
 cycle.
@@ -55,11 +41,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.errors import GraphError, nearest
+from simsched.files.bounded import read_text
+from simsched.files.errors import GraphError, nearest_hint
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import FloatArray, Int64Array, Workload
 from simsched.workload.importers._naming import check_named
-from simsched.workload.importers._source import read_text, shown
+from simsched.workload.importers._source import shown
 from simsched.workload.importers.measured import Measured, MeasuredWorkload
 from simsched.workload.importers.registry import importer
 
@@ -78,13 +65,13 @@ CYCLES = (
 LARGEST = 2**53
 
 
-def _looks_like_mir(head: bytes) -> bool:
+def looks_like_mir(head: bytes) -> bool:
     """Say whether the first line of a file has the columns of MIR."""
     names = head.partition(b"\n")[0].replace(b'"', b"").strip().split(b",")
     return {b"task", b"creation_cycles", b"exec_end_instant"} <= set(names)
 
 
-@importer("mir", suffixes=(".csv", ".csv.gz"), recognises=_looks_like_mir)
+@importer("mir", suffixes=(".csv", ".csv.gz"), recognises=looks_like_mir)
 def import_mir(path: Path) -> MeasuredWorkload:
     """Measured OpenMP task statistics of the MIR runtime, CSV.
 
@@ -92,12 +79,6 @@ def import_mir(path: Path) -> MeasuredWorkload:
     ----------
     path : Path
         The file, gzip or not.
-
-    Raises
-    ------
-    GraphError
-        The file is not CSV, lacks a column or a task, or its numbers contradict each other; the
-        message names the line.
     """
     table = _Table(path)
     parent = _parents(table)
@@ -141,8 +122,7 @@ class _Table:
         frame = _read_csv(path)
         for name in (*NUMBERS, *CYCLES):
             if name not in frame.columns:
-                close = nearest(name, map(str, frame.columns))
-                hint = f"; did you mean {close!r}?" if close else ""
+                hint = nearest_hint(name, map(str, frame.columns))
                 raise GraphError(f"{path}: found no column {name!r}, which is required{hint}")
         if frame.empty:
             raise GraphError(f"{path}: found no tasks, accepted at least one row")
@@ -205,7 +185,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     """Return a CSV file as a frame of strings."""
     import pandas as pd
 
-    text = read_text(path)
+    text = read_text(path, GraphError)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)

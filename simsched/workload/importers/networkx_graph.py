@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import GraphError
-from simsched.workload.builder import MAX_INDEX, accesses, adjacency, build_graph
+from simsched.workload.builder import MAX_INDEX, adjacency, build_graph, listed_accesses
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._attributes import Attributes, plain
 from simsched.workload.importers._foreign import Cost, Meaning, Speed, read_foreign
@@ -44,6 +44,11 @@ from simsched.workload.importers._naming import check_ends, check_named
 FORMAT = 1
 STAGES = ("iteration", "init")
 RELATIONS = ("dataflow", "spawn")
+#: Attributes that a node has where its graph has them.
+OF_TASKS, OF_ACCESSES = (
+    ("detached", "occupancy", "priority"),
+    ("access_share", "access_after", "access_final"),
+)
 
 
 def to_networkx(source: TaskGraph | Workload) -> nx.DiGraph[Any]:
@@ -211,12 +216,11 @@ def _read_stage(
     names = top.json_names(f"{prefix}class_names")
     class_index = {name: i for i, name in enumerate(names)}
     rows = [
-        (i, join, block, read, written)
+        (i, block, read, written, join)
         for i, task in enumerate(tasks)
         for join, key in enumerate(("accesses", "join_accesses"))
         for block, read, written in task.accesses(key, len(blocks))
     ]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 5).T
     links = _read_edges(graph, index, top.where)
     result = build_graph(
         [[task.cost(f"ops_{kind}") for task in tasks] for kind in kinds],
@@ -226,25 +230,15 @@ def _read_stage(
         class_names=names,
         children=adjacency(*links["spawn"], len(tasks)),
         successors=adjacency(*links["dataflow"], len(tasks)),
-        accessed=accesses(
-            table[0], table[2], table[3], table[4], len(tasks), in_join=table[1] == 1
-        ),
+        accessed=listed_accesses(rows, len(tasks)),
         block_bytes=blocks,
         creation_ops=[task.number("creation_ops") for task in tasks],
         arrival_ps=[task.whole("arrival_ps") for task in tasks],
-        detached=[
-            task.get("detached") is not None and task.whole("detached", most=1) == 1
-            for task in tasks
-        ],
+        detached=[task.whole_or_0("detached", most=1) for task in tasks],
         occupancy=[task.whole("occupancy", most=MAX_INDEX) for task in tasks]
         if any(task.get("occupancy") is not None for task in tasks)
         else None,
-        priority=[
-            0
-            if task.get("priority") is None
-            else task.whole("priority", least=-(2**31), most=MAX_INDEX)
-            for task in tasks
-        ],
+        priority=[task.whole_or_0("priority", least=-(2**31), most=MAX_INDEX) for task in tasks],
         access_share=_read_numbers(tasks, "access_share", float),
         access_after=_renumbered(_read_numbers(tasks, "access_after", int), entries),
         access_final=_read_numbers(tasks, "access_final", int),
@@ -317,23 +311,16 @@ def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:
         "accesses": body,
         "join_accesses": join,
     }
-    if graph.detached is not None:
-        columns["detached"] = graph.detached.astype(int).tolist()
-    if graph.occupancy is not None:
-        columns["occupancy"] = graph.occupancy.tolist()
-    if graph.priority is not None:
-        columns["priority"] = graph.priority.tolist()
+    given = {key: getattr(graph, key) for key in (*OF_TASKS, *OF_ACCESSES)}
+    # Truth values are 0 and 1.
+    numbers = {key: (values * 1).tolist() for key, values in given.items() if values is not None}
+    columns |= {key: values for key, values in numbers.items() if key in OF_TASKS}
     if graph.task_names is not None:
         columns["task_name"] = graph.task_names
-    for key, values in (
-        ("access_share", graph.access_share),
-        ("access_after", graph.access_after),
-        ("access_final", None if graph.access_final is None else graph.access_final.astype(int)),
-    ):
-        if values is not None:
-            texts = [repr(value) for value in values.tolist()]
-            spans = zip(graph.access_ptr[:-1].tolist(), graph.access_ptr[1:].tolist(), strict=True)
-            columns[key] = [" ".join(texts[i:j]) for i, j in spans]
+    for key in OF_ACCESSES:
+        if key in numbers:
+            texts = [repr(value) for value in numbers[key]]
+            columns[key] = _joined(texts, graph.access_ptr[:-1], graph.access_ptr[1:])
     for k, kind in enumerate(graph.kinds):
         columns[f"ops_{kind}"] = graph.ops[k].tolist()
         columns[f"join_ops_{kind}"] = graph.join_ops[k].tolist()
@@ -357,6 +344,11 @@ def _access_texts(graph: TaskGraph, begin: NDArray[np.int64], end: NDArray[np.in
     """Return the accesses from `begin` to `end` of each task as text."""
     columns = (graph.access_block, graph.read_bytes, graph.written_bytes)
     texts = [f"{b}:{r}:{w}" for b, r, w in zip(*(c.tolist() for c in columns), strict=True)]
+    return _joined(texts, begin, end)
+
+
+def _joined(texts: list[str], begin: NDArray[np.int64], end: NDArray[np.int64]) -> list[str]:
+    """Return the texts from `begin` to `end` of each task as one."""
     return [" ".join(texts[i:j]) for i, j in zip(begin.tolist(), end.tolist(), strict=True)]
 
 

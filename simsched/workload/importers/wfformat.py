@@ -39,7 +39,7 @@ from pathlib import Path
 from typing import Literal
 
 from simsched.files.errors import ConfigurationError, GraphError
-from simsched.workload.builder import Accesses, accesses, adjacency, build_graph
+from simsched.workload.builder import Accesses, adjacency, build_graph, listed_accesses
 from simsched.workload.graph import Workload
 from simsched.workload.importers._json import Value, read_json
 from simsched.workload.importers._naming import check_named
@@ -81,12 +81,12 @@ class _Instance:
     unit_source: str
 
 
-def _looks_like_wfformat(head: bytes) -> bool:
+def looks_like_wfformat(head: bytes) -> bool:
     """Say whether the beginning of a file has the keys of WfFormat."""
     return b'"schemaVersion"' in head or b'"workflow"' in head
 
 
-@importer("wfformat", suffixes=(".json", ".json.gz"), recognises=_looks_like_wfformat)
+@importer("wfformat", suffixes=(".json", ".json.gz"), recognises=looks_like_wfformat)
 def import_wfformat(
     path: Path,
     *,
@@ -104,12 +104,6 @@ def import_wfformat(
         of the machines in the file, or 10**9.
     size_unit : {"bytes", "kB"}, optional
         Unit of all file sizes; by default it follows from the version and the workflow system.
-
-    Raises
-    ------
-    GraphError
-        The file is not JSON, has another version, lacks a key, or refers to something that is not
-        there.
     """
     top = read_json(path)
     version = _version(top)
@@ -380,7 +374,7 @@ def _edges(instance: _Instance, ids_first: bool) -> tuple[list[tuple[int, int]],
 def _accesses(instance: _Instance) -> tuple[list[int], Accesses, dict[str, object]]:
     """Return the blocks' sizes, the accesses and how many files were left out."""
     block_of: dict[str, int] = {}
-    rows: list[tuple[int, int, int, int]] = []
+    rows: list[tuple[int, ...]] = []
     touched: set[str] = set()
     for i, task in enumerate(instance.tasks):
         for files, writes in ((task.inputs, 0), (task.outputs, 1)):
@@ -389,15 +383,14 @@ def _accesses(instance: _Instance) -> tuple[list[int], Accesses, dict[str, objec
                 size = instance.file_bytes[file]
                 if size:
                     block = block_of.setdefault(file, len(block_of))
-                    rows.append((i, block, size * (1 - writes), size * writes))
-    columns: list[tuple[int, ...]] = list(zip(*rows, strict=True)) or [(), (), (), ()]
+                    rows.append((i, block, size * (1 - writes), size * writes, 0))
     counts: dict[str, object] = {
         "files": len(instance.file_bytes),
         "files_of_size_zero": sum(not size for size in instance.file_bytes.values()),
         "files_unused": len(instance.file_bytes) - len(touched),
     }
-    accessed = accesses(columns[0], columns[1], columns[2], columns[3], len(instance.tasks))
-    return [instance.file_bytes[file] for file in block_of], accessed, counts
+    used = [instance.file_bytes[file] for file in block_of]
+    return used, listed_accesses(rows, len(instance.tasks)), counts
 
 
 def _classes(tasks: list[_Task]) -> tuple[list[int], list[str]]:
