@@ -26,7 +26,7 @@ from simsched.policy.contract.base import (
 )
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.applications import Applications
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import BoolArray, Int32Array, TaskGraph, Workload
 
 FULL = 1000  #: occupancy of a whole device
 #: Pool groups: continuations; what overtakes the queue; the queue; what the host holds back.
@@ -45,18 +45,18 @@ class Layout:
     """What the tasks of a graph are and where they run."""
 
     #: shape (n_tasks,): domain whose workers can run the task; -1 where several can
-    domain: NDArray[np.int32]
+    domain: Int32Array
     #: shape (n_tasks,): tasks that compute on the accelerator. Where no processor is a GPU, all
     #: tasks without children
-    is_kernel: NDArray[np.bool_]
+    is_kernel: BoolArray
     #: shape (n_tasks,): 0 for copies into the accelerator, 1 for copies out of it, -1 for other
     #: tasks
     direction: NDArray[np.int8]
     #: shape (n_tasks,): whose task it is; 0 for all where the workload does not say
-    application: NDArray[np.int32]
+    application: Int32Array
     #: shape (n_tasks,): query of a latency-critical application; -1 for none
-    query: NDArray[np.int32]
-    is_critical: NDArray[np.bool_]  # shape (n_tasks,): tasks of latency-critical applications
+    query: Int32Array
+    is_critical: BoolArray  # shape (n_tasks,): tasks of latency-critical applications
     applications: Applications | None  # as the workload has them, for its graph of the iterations
 
 

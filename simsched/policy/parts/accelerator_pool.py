@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.contract.base import HookView, Pace, Plan, PlanView, Pool, Transfer, param
 from simsched.policy.parts.accelerator import (
@@ -19,7 +18,7 @@ from simsched.policy.parts.accelerator import (
     pinned_nodes,
 )
 from simsched.policy.parts.schedules import worker_rows
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import FloatArray, TaskGraph
 
 
 class Release(NamedTuple):
@@ -36,7 +35,7 @@ class PoolState:
 
     layout: Layout | None = None  # what the tasks of the present graph are
     #: shape (n_tasks,): durations as the policy expects them
-    seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    seconds: FloatArray = field(default_factory=lambda: np.zeros(0))
     #: tasks in the host's pool, in the order of their submission
     waiting: list[int] = field(default_factory=list)
     #: kernels that have been passed on and have not ended, with their expected durations
@@ -78,7 +77,7 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
         state.seconds = self.expected_s(view, state.layout, graph)
         return super().plan(view, state, graph)
 
-    def expected_s(self, view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+    def expected_s(self, view: PlanView, layout: Layout, graph: TaskGraph) -> FloatArray:
         """Return the durations of all tasks as the policy expects them, alone on the device."""
         return known_seconds(view, layout, graph)
 
@@ -128,7 +127,7 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
             yield Transfer(HELD, 0, group, to, 1, delay_ps, task=task, decision_ps=decision_ps)
 
 
-def known_seconds(view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+def known_seconds(view: PlanView, layout: Layout, graph: TaskGraph) -> FloatArray:
     """Return the duration of each task alone on its fastest processor, as the view knows it.
 
     The bytes of a task go over its domain's path to the memory in which they are.
@@ -139,7 +138,7 @@ def known_seconds(view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[n
     for group in worker_rows(view)[0]:
         rate[group.kind] = max(group.ops_per_s, rate.get(group.kind, 0.0))
     rows = [known[graph.kinds.index(kind)] / speed for kind, speed in rate.items()]
-    seconds: NDArray[np.float64] = np.min(rows, axis=0)
+    seconds: FloatArray = np.min(rows, axis=0)
     moved = np.zeros(graph.n_accesses)
     moved += graph.read_bytes + graph.written_bytes
     owner = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.parts.subgraphs import levels
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
+from simsched.workload.graph import Int32Array, TaskGraph
 
 STRADDLES = -1  #: part of a task whose data belong to several parts
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import PlanView, Policy, param
 from simsched.policy.parts.loop import static_chunks
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import BoolArray, Int32Array, TaskGraph
 
-Int32Array = NDArray[np.int32]
 MAPPINGS = ("block", "cyclic")
 
 
@@ -70,7 +68,7 @@ def map_chares(n_tasks: int, n_pes: int, mapping: str) -> Int32Array:
     return np.arange(n_tasks, dtype=np.int32) % np.int32(n_pes)
 
 
-def active_workers(view: PlanView, workers: Int32Array) -> NDArray[np.bool_]:
+def active_workers(view: PlanView, workers: Int32Array) -> BoolArray:
     """Return which of all workers take part; shape (n_workers,)."""
     active = np.zeros(view.n_workers, bool)
     active[workers] = True
@@ -100,9 +98,9 @@ class ChareProgram(Policy[None]):
     least_block_bytes: int = param(0, low=0)
     usable_share: float = param(0.96875, low=0.0, high=1.0)
 
-    def annotated(self, graph: TaskGraph) -> NDArray[np.bool_]:
+    def annotated(self, graph: TaskGraph) -> BoolArray:
         """Return the blocks that are data of tasks."""
-        large: NDArray[np.bool_] = graph.block_bytes >= self.least_block_bytes
+        large: BoolArray = graph.block_bytes >= self.least_block_bytes
         return large
 
     def room_bytes(self, machine: Machine) -> list[int]:

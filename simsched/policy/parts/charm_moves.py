@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from simsched.policy.parts.loop import flatten
 from simsched.policy.parts.residency import Residency
 from simsched.workload.builder import Accesses, Adjacency, accesses, adjacency, build_graph, ranks
-from simsched.workload.graph import FloatArray, TaskGraph, Workload
+from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph, Workload
 
 Int8Array = NDArray[np.int8]
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
 
 COMPUTE, FETCH, EVICT = 0, 1, 2
 

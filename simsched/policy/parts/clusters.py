@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.contract.base import (
     PARENT_FIRST,
@@ -22,7 +21,6 @@ from simsched.policy.contract.base import (
 )
 from simsched.policy.parts.placement import PlacedPolicy
 
-Int32Array = NDArray[np.int32]
 OWN = AcquireStep("worker", "own", "newest")
 IN_CLUSTER = AcquireStep("worker", "same_domain", "oldest")
 

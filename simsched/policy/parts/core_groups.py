@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simsched.policy.contract.base import PlanView
-
-Int32Array = NDArray[np.int32]
-FloatArray = NDArray[np.float64]
+from simsched.workload.graph import FloatArray, Int32Array
 
 #: Most candidates that `cut_points` looks at one by one.
 MAX_CANDIDATES = 3_000_000

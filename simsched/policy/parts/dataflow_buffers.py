@@ -9,13 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.contract.blocks import BlockPools, size_classes
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph
 
 ALLOCATIONS = ("immediate", "deferred", "dependence_aware", "interleaved_static")
 NOBODY = -1
@@ -31,7 +27,7 @@ class Buffers:
     consumer: Int32Array
 
     @property
-    def is_buffer(self) -> NDArray[np.bool_]:
+    def is_buffer(self) -> BoolArray:
         """Which blocks are private buffers; shape (n_blocks,)."""
         return self.consumer >= 0
 
@@ -59,7 +55,7 @@ def find_buffers(graph: TaskGraph) -> Buffers:
 
 
 def _only(
-    task: Int32Array, block: Int32Array, chosen: NDArray[np.bool_], n_blocks: int
+    task: Int32Array, block: Int32Array, chosen: BoolArray, n_blocks: int
 ) -> tuple[Int32Array, Int64Array]:
     """Return the task of a chosen access to each block, 0 for none, and how many there are."""
     found = np.zeros(n_blocks, np.int32)

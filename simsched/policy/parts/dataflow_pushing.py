@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import HookView, PlanView
 from simsched.policy.parts.dataflow_buffers import Buffers
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import Int64Array, TaskGraph
 
 PUSHINGS = ("none", "original", "input_only", "output_only", "weighted")
 SCALE = 1000  #: weights are whole thousandths, so that equal costs are equal
 
 
-def os_distances(machine: Machine) -> NDArray[np.int64]:
+def os_distances(machine: Machine) -> Int64Array:
     """Return the distances between memory nodes as the operating system gives them.
 
     Local 10, others from the machine's `os_distance`; where the file has none, 10 and 10 per hop.

@@ -27,11 +27,14 @@ from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.division import Division, divided
-from simsched.workload.graph import TaskGraph, Workload
-
-FloatArray = NDArray[np.float64]
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import (
+    BoolArray,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+    TaskGraph,
+    Workload,
+)
 
 CPU = "cpu"
 CLASSES = ("cpu_part", "copy_in", "kernel", "copy_out")
@@ -234,7 +237,7 @@ def first_fraction(units: int, fraction: float, least: int) -> int:
     return min(units, max(least, round(fraction * units)))
 
 
-def with_unmeasured(units: Int64Array, unmeasured: NDArray[np.bool_]) -> Int64Array:
+def with_unmeasured(units: Int64Array, unmeasured: BoolArray) -> Int64Array:
     """Return a step in which parts whose speed is not known have a unit each.
 
     Each unit comes from the part that has most to spare, the first of several; a part that needs
@@ -266,9 +269,9 @@ class DivisionState:
     step: int = 0  # units of the present step
 
     @property
-    def unmeasured(self) -> NDArray[np.bool_]:
+    def unmeasured(self) -> BoolArray:
         """Which parts have a share but no measured speed yet; shape (n_parts,)."""
-        missing: NDArray[np.bool_] = (self.shares > 0.0) & (self.rate == 0.0)
+        missing: BoolArray = (self.shares > 0.0) & (self.rate == 0.0)
         return missing
 
 

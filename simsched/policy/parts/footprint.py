@@ -18,12 +18,9 @@ from numpy.typing import NDArray
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import Counters
 from simsched.policy.parts.subgraphs import levels
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import BoolArray, FloatArray, Int32Array, Int64Array, TaskGraph
 
 Int8Array = NDArray[np.int8]
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 UPPER, ROOT, INNER = 0, 1, 2  #: above the boundary, on it, below it
 
@@ -150,7 +147,7 @@ def cut_by_level(graph: TaskGraph, level: int, *, root_level: int = 1) -> Tiers:
     return cut_at(graph, reached)
 
 
-def cut_at(graph: TaskGraph, low: NDArray[np.bool_]) -> Tiers:
+def cut_at(graph: TaskGraph, low: BoolArray) -> Tiers:
     """Return the tiers whose roots are the topmost of given tasks, and tasks that spawn nothing."""
     low = low | (np.diff(graph.child_ptr) == 0)
     of_task = np.full(graph.n_tasks, UPPER, np.int8)

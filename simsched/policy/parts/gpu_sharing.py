@@ -25,7 +25,7 @@ from simsched.policy.parts.accelerator import (
     lay_out,
 )
 from simsched.policy.parts.schedules import worker_rows
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import BoolArray, FloatArray, TaskGraph, Workload
 
 MULTIPROCESSORS = 15
 CONTEXT_BYTES = 64 * 1024 * 4 + 48 * 1024  #: registers and shared memory of an SM
@@ -54,9 +54,9 @@ class PartitionedPolicy(AcceleratorPolicy[S]):
         return np.where(layout.is_kernel & layout.is_critical, FIRST, QUEUE).astype(np.int8)
 
 
-def sides(layout: Layout) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def sides(layout: Layout) -> tuple[BoolArray, BoolArray]:
     """Return which tasks are critical kernels, and which are batch kernels."""
-    critical: NDArray[np.bool_] = layout.is_kernel & layout.is_critical
+    critical: BoolArray = layout.is_kernel & layout.is_critical
     return critical, layout.is_kernel & ~critical
 
 
@@ -67,7 +67,7 @@ class Neighbours:
     #: shape (n_tasks,): 0 for critical kernels, 1 for batch kernels, -1 for other tasks
     side: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
     #: shape (n_tasks,): part of the device that each kernel fills when it is alone
-    filled: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    filled: FloatArray = field(default_factory=lambda: np.zeros(0))
     #: parts of the device for critical and for batch kernels while both run
     shares: tuple[float, float] = (1.0, 1.0)
     running: dict[int, int] = field(default_factory=dict)  # kernel that each busy worker executes

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import Int32Array, Int64Array
 
 UNSETTLED = -1
 

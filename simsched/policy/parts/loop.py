@@ -6,14 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.parts.subgraphs import levels, preorder, subtree_sizes
 from simsched.workload.builder import accesses, adjacency, build_graph, entries
-from simsched.workload.graph import TaskGraph, Workload
-
-Int64Array = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph, Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +150,7 @@ def _edges(graph: TaskGraph, parts: _Parts) -> tuple[Int64Array, Int64Array]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
+def static_chunks(n_items: int, n_workers: int) -> Int32Array:
     """Return the worker of each loop item: contiguous parts, the first ones one item larger.
 
     >>> static_chunks(7, 3).tolist()

@@ -11,10 +11,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from simsched.workload.graph import BoolArray, FloatArray
+
 Weights = tuple[float, ...]
 
 #: Shares of a task's time in its phases as Hadoop and LATE assume them, and SAMR without history.

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from simsched.policy.parts.allocation import STRADDLES
 from simsched.policy.parts.footprint import ROOT, cut_by_footprint
 from simsched.policy.parts.subgraphs import levels
-from simsched.workload.graph import TaskGraph
-
-BoolArray = NDArray[np.bool_]
-Int32Array = NDArray[np.int32]
+from simsched.workload.graph import BoolArray, Int32Array, TaskGraph
 
 
 def initial_roots(

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine.model import Machine
@@ -30,10 +29,7 @@ from simsched.policy.contract.placements import placement as placement
 from simsched.policy.contract.placements import placement_rule as placement_rule
 from simsched.policy.parts.subgraphs import preorder
 from simsched.workload.builder import build_graph
-from simsched.workload.graph import TaskGraph, Workload
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
 
 
 @dataclass(frozen=True, kw_only=True)

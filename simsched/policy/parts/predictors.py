@@ -17,12 +17,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.workload.accelerator_programs import BATCH, CRITICAL, Profile, profile
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import FloatArray, TaskGraph, Workload
 
-FloatArray = NDArray[np.float64]
 PREDICTORS = ("lr_knn", "lr", "knn", "svm", "ann")
 NEIGHBOURS = 5
 TRAINING_SHARE = 0.9

@@ -13,14 +13,9 @@ from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph
 
 
 @dataclass(eq=False)

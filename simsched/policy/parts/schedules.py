@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.machine.model import CoreGroup, Machine
 from simsched.policy.contract.base import PlanView
 from simsched.workload.builder import adjacency, entries
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph
 
 
 @dataclass(frozen=True, eq=False)

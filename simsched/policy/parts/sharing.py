@@ -5,12 +5,8 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from simsched.workload.graph import TaskGraph
-
-FloatArray = NDArray[np.float64]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import FloatArray, Int64Array, TaskGraph
 
 
 def touched_bytes(graph: TaskGraph) -> scipy.sparse.csr_array:

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import PlanView
@@ -23,10 +22,8 @@ from simsched.policy.parts.division import (
 from simsched.policy.parts.placement import host_nodes
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.division import Division
-from simsched.workload.graph import Int32Array, Int64Array, Workload
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, Workload
 from simsched.workload.sparse_rows import MatrixWorkload, RowCosts
-
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.parts.schedules import FloatArray, Int32Array
 from simsched.workload.builder import adjacency
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import FloatArray, Int32Array, TaskGraph, Workload
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.workload.builder import entries
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph
 
 UPPER = -1  #: tasks above all subgraphs
 
@@ -23,7 +20,7 @@ class Subgraphs:
     #: shape (n_tasks,): subgraph of each task, numbered in the order of the spawn tree; `UPPER` for
     #: the tasks above all subgraphs
     of_task: Int32Array
-    is_root: NDArray[np.bool_]  # shape (n_tasks,): tasks through which a subgraph is entered
+    is_root: BoolArray  # shape (n_tasks,): tasks through which a subgraph is entered
     #: whether each subgraph has one root and waits for nothing outside once it has started, so that
     #: one subgraph at a time can be worked on without coming to a standstill
     separable: bool
@@ -125,9 +122,7 @@ def group_tasks(graph: TaskGraph, least_tasks: int) -> Subgraphs:
     return Subgraphs(of_task, is_root, _separable(graph, of_task, is_root, len(roots)))
 
 
-def _separable(
-    graph: TaskGraph, of_task: Int32Array, is_root: NDArray[np.bool_], n_subgraphs: int
-) -> bool:
+def _separable(graph: TaskGraph, of_task: Int32Array, is_root: BoolArray, n_subgraphs: int) -> bool:
     """Return whether each subgraph has one root and no inner task depends on another subgraph."""
     if int(is_root.sum()) != n_subgraphs:
         return False

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from simsched.policy.contract.base import HookView
 from simsched.policy.parts.threads import Move, Queues
+from simsched.workload.graph import FloatArray
 
 
 def even_out(
     view: HookView,
     state: Queues,
-    capacity: NDArray[np.float64],
+    capacity: FloatArray,
     suits: Callable[[int, int, int], float],
 ) -> list[Move]:
     """Return moves of waiting threads from the busiest core to the idlest until that gains nothing.

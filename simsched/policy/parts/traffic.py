@@ -9,11 +9,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from simsched.workload.graph import FloatArray, Int32Array, Int64Array
 
 
 def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) -> Int64Array:

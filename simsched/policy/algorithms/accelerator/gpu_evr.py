@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.units import PS_PER_S
 from simsched.policy import (
@@ -25,7 +24,7 @@ from simsched.policy import (
 from simsched.policy.parts.accelerator import FIRST, FULL, GROUPS, lay_out
 from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
 from simsched.policy.parts.gpu_sharing import MULTIPROCESSORS
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import FloatArray, Int64Array, TaskGraph
 
 
 @dataclass
@@ -81,9 +80,9 @@ class EvrState(PoolState):
     """What GPU-EvR remembers of a run."""
 
     #: shape (n_tasks,): multiprocessors that each kernel fills when it is alone
-    usable: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    usable: FloatArray = field(default_factory=lambda: np.zeros(0))
     #: shape (n_tasks,): multiprocessors that each kernel needs to meet its timing
-    needed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    needed: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
     #: kernels that have been passed on, in that order
     held: dict[int, Kernel] = field(default_factory=dict)
     worker: dict[int, int] = field(default_factory=dict)  # who executes them, from their begin
@@ -149,7 +148,7 @@ class GpuEvr(ReorderingPolicy[EvrState]):
         devices = (*plan.devices, Device("multiprocessors", room))
         return replace(plan, pool_groups=tuple(groups), devices=devices)
 
-    def _needed(self, state: EvrState, graph: TaskGraph) -> NDArray[np.int64]:
+    def _needed(self, state: EvrState, graph: TaskGraph) -> Int64Array:
         """Return the multiprocessors that each kernel needs to meet its timing."""
         now, most = state.now, self.multiprocessors
         mine = now.query >= 0

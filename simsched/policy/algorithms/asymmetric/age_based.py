@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     Counters,
@@ -20,9 +19,7 @@ from simsched.policy import (
     register,
 )
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
-from simsched.workload.graph import TaskGraph
-
-FloatArray = NDArray[np.float64]
+from simsched.workload.graph import FloatArray, TaskGraph
 
 
 def assign_by_age(remaining: FloatArray, core_perf: FloatArray) -> list[int]:

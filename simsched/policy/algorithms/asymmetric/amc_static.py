@@ -6,7 +6,6 @@ import heapq
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     PARENT_FIRST,
@@ -20,15 +19,12 @@ from simsched.policy import (
 )
 from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
 from simsched.policy.parts.core_groups import core_groups, cut_points
-from simsched.workload.graph import TaskGraph, Workload
-
-FloatArray = NDArray[np.float64]
-Int32Array = NDArray[np.int32]
+from simsched.workload.graph import BoolArray, FloatArray, Int32Array, TaskGraph, Workload
 
 
-def spawned_or_alone(graph: TaskGraph) -> NDArray[np.bool_]:
+def spawned_or_alone(graph: TaskGraph) -> BoolArray:
     """Return which tasks are allocated: all but tasks without a parent that spawn others."""
-    allocated: NDArray[np.bool_] = (graph.parent >= 0) | (np.diff(graph.child_ptr) == 0)
+    allocated: BoolArray = (graph.parent >= 0) | (np.diff(graph.child_ptr) == 0)
     return allocated
 
 

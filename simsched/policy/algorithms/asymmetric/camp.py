@@ -6,15 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError
 from simsched.policy import HookView, PlanView, param, register
 from simsched.policy.parts.core_groups import CoreGroups
 from simsched.policy.parts.thread_balancing import even_out, is_idle
 from simsched.policy.parts.threads import CRITICAL, Move, Queues, ThreadScheduler
-
-FloatArray = NDArray[np.float64]
+from simsched.workload.graph import FloatArray
 
 
 def utility_factor(speedup: float, threads: int, fast_cores: int) -> float:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import HookView, PlanView, Preempt, param, register, seconds_to_ps
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
-
-IntArray = NDArray[np.int64]
+from simsched.workload.graph import Int64Array
 
 
 @register("linux_lb")
@@ -79,7 +77,7 @@ class LinuxBalancer(ThreadScheduler):
         return []
 
 
-def longer_queues(view: PlanView, load: IntArray, core: int) -> list[int]:
+def longer_queues(view: PlanView, load: Int64Array, core: int) -> list[int]:
     """Return the longest queue of each level, nearest first, if longer than a core's by two."""
     domain = view.worker_domain
     socket = view.machine.domain_socket[domain]
@@ -92,7 +90,7 @@ def longer_queues(view: PlanView, load: IntArray, core: int) -> list[int]:
     return found
 
 
-def crowded_cores(view: PlanView, load: IntArray, core: int) -> list[int]:
+def crowded_cores(view: PlanView, load: Int64Array, core: int) -> list[int]:
     """Return the cores of the busiest domain of an idle core's socket, or of the busiest socket.
 
     There are none if these have, relative to their cores, fewer threads after giving one away than

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     Counters,
@@ -20,8 +19,7 @@ from simsched.policy import (
 )
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 from simsched.policy.parts.core_groups import core_groups
-
-Int32Array = NDArray[np.int32]
+from simsched.workload.graph import Int32Array
 
 
 class Seats:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import HookView, register
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
+from simsched.workload.graph import FloatArray
 
 
 @register("speed_balancing")
@@ -72,7 +72,7 @@ class SpeedBalancing(ThreadScheduler):
         task = min(candidates, key=lambda t: state.moves[state.thread_of(t)])
         return [self.relocate(view, state, task, source, target)]
 
-    def _executed_ps(self, view: HookView, state: Queues) -> NDArray[np.float64]:
+    def _executed_ps(self, view: HookView, state: Queues) -> FloatArray:
         """Return how long each thread has been executed, also since it was resumed."""
         live = view.live
         ran_ps = [live.executed_ps(task) for task in range(len(state.task_class))]
@@ -87,7 +87,7 @@ class SpeedBalancing(ThreadScheduler):
             done[state.thread_of(task)] += time_ps
         return done
 
-    def _core_speeds(self, view: HookView, state: Queues) -> NDArray[np.float64]:
+    def _core_speeds(self, view: HookView, state: Queues) -> FloatArray:
         """Return the speed of each core over the last interval."""
         done = self._executed_ps(view, state)
         now = view.live.now_ps()
@@ -95,7 +95,7 @@ class SpeedBalancing(ThreadScheduler):
         state.notes["done"] = done, now
         share = np.maximum(0.0, done - last) / max(1, now - at)
         ratio = state.groups.ops_per_s[state.groups.of_worker] / state.groups.ops_per_s[0]
-        speed: NDArray[np.float64] = ratio.copy()
+        speed: FloatArray = ratio.copy()
         for core in range(view.n_workers):
             tasks = list(state.waiting[core])
             if view.live.running_task(core) >= 0:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from simsched.policy import Counters, Exchange, HookView, PlanView, Update, param, preset, register
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.parts.core_groups import Int32Array, core_groups
+from simsched.policy.parts.core_groups import core_groups
+from simsched.workload.graph import Int32Array
 
 
 @register("unpinned_stealing")

@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import param, register
-from simsched.policy.parts.division import (
-    DivisionState,
-    FloatArray,
-    MeasuringPolicy,
-    first_fraction,
-)
+from simsched.policy.parts.division import DivisionState, MeasuringPolicy, first_fraction
+from simsched.workload.graph import FloatArray
 
 
 @register("quick")

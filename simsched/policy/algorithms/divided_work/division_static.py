@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError
 from simsched.policy import Counters, PlanView, param, preset, register
 from simsched.policy.parts.division import (
     DividingPolicy,
     DivisionState,
-    Int64Array,
     device_shares,
     group_of_worker,
     rounded,
 )
+from simsched.workload.graph import BoolArray, Int64Array
 
 MODELS = ("none", "profile_db", "code_model")
 
@@ -180,7 +179,7 @@ class GpuOnly(DividingPolicy):
         return _all_to(state, chosen, remaining)
 
 
-def _all_to(state: DivisionState, chosen: NDArray[np.bool_], remaining: int) -> Int64Array:
+def _all_to(state: DivisionState, chosen: BoolArray, remaining: int) -> Int64Array:
     """Return all units for some parts, in equal shares."""
     units = np.zeros(state.sides.n_parts, np.int64)
     share, rest = divmod(remaining, int(chosen.sum()))

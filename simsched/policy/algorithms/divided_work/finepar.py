@@ -13,7 +13,6 @@ from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, re
 from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.division import Sides, sides_of
 from simsched.policy.parts.sparse_division import (
-    BoolArray,
     Devices,
     PlacedTasks,
     any_rows,
@@ -21,7 +20,7 @@ from simsched.policy.parts.sparse_division import (
     measured,
     n_nonzeros,
 )
-from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
+from simsched.workload.graph import BoolArray, FloatArray, Int64Array, TaskGraph, Workload
 from simsched.workload.sparse_rows import MatrixWorkload, SparseRows, band_rows, rmat_rows
 
 THRESHOLDS = (16, 32, 64, 128, 256, 512, 1024, 2048)  #: T_f

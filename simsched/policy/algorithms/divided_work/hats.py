@@ -7,12 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from simsched.policy import param, preset, register
-from simsched.policy.parts.division import (
-    DivisionState,
-    FloatArray,
-    MeasuringPolicy,
-    first_fraction,
-)
+from simsched.policy.parts.division import DivisionState, MeasuringPolicy, first_fraction
+from simsched.workload.graph import FloatArray
 
 
 def share_variance(new: FloatArray, old: FloatArray) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     CHILD_FIRST,
@@ -34,7 +33,7 @@ from simsched.policy.parts.bats_balancer import (
 )
 from simsched.policy.parts.localization import Localization
 from simsched.policy.parts.subgraphs import UPPER, Subgraphs, group_tasks
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import Int32Array, TaskGraph
 
 WORKER, HIGH, LOW = 0, 1, 2  #: pool groups of the hierarchical scheduler
 POOL_GROUPS = (
@@ -50,7 +49,7 @@ JOINING = ("one_attempt", "before_beginning", "after_beginning")
 class BatsState:
     """What BATS remembers during a run."""
 
-    domains: NDArray[np.int32]  # NUMA domains that have workers: the sockets of the paper
+    domains: Int32Array  # NUMA domains that have workers: the sockets of the paper
     subgraphs: Subgraphs | None = None  # division of the task graph; from the end of iteration 1
     localization: Localization | None = None  # where subgraphs belong; from the end of iteration 1
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     AcquireStep,
@@ -23,9 +22,7 @@ from simsched.policy.parts.charm_moves import COMPUTE, FETCH, MoveCost, MovingWo
 from simsched.policy.parts.loop import flatten, least_of_loop
 from simsched.policy.parts.placement import host_nodes
 from simsched.policy.parts.residency import Residency, plan_residency
-from simsched.workload.graph import TaskGraph, Workload
-
-Int32Array = NDArray[np.int32]
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
 
 @register("charm_multi_io")

@@ -24,9 +24,9 @@ from simsched.policy.parts.native import (
     schedule_pairs,
     upward_ranks,
 )
-from simsched.policy.parts.schedules import Estimates, FloatArray, Int32Array, estimate
+from simsched.policy.parts.schedules import Estimates, estimate
 from simsched.policy.parts.static_order import ScheduledWorkload, scheduled
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import FloatArray, Int32Array, TaskGraph, Workload
 
 EARLIEST_FINISH, EARLIEST_START, LOOKAHEAD = 0, 1, 2
 PAIR_RULES = {"etf": 0, "dls": 1, "min_min": 2, "max_min": 3}

@@ -35,7 +35,7 @@ from simsched.policy.parts.footprint import (
     shared_cache_bytes,
 )
 from simsched.policy.parts.spawn_cost import slower_spawns
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
 WORKER, ABOVE, SUBTREE = 0, 1, 2  #: pool groups
 GROUP_OF_TIER = {INNER: WORKER, UPPER: ABOVE, ROOT: SUBTREE}
@@ -91,7 +91,7 @@ class BiTierStealing(PlacedPolicy[CabState]):
         self,
         graph: TaskGraph,
         tiers: Tiers | None,
-        last_socket: NDArray[np.int32] | None = None,
+        last_socket: Int32Array | None = None,
     ) -> Plan:
         """Return the plan for a cut; random stealing where there is none.
 

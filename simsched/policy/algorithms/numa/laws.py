@@ -35,11 +35,7 @@ from simsched.policy.parts.footprint import (
 from simsched.policy.parts.packing import Tuner, initial_roots, inside
 from simsched.policy.parts.spawn_cost import slower_spawns
 from simsched.policy.parts.subgraphs import subtree_sums
-from simsched.workload.graph import TaskGraph, Workload
-
-BoolArray = NDArray[np.bool_]
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph, Workload
 
 WORKER, UPPER, CF = 0, 1, 2  #: pool groups: local pools, tasks above the roots, roots
 POOL_GROUPS = (

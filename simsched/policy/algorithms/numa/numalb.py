@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from simsched.files.errors import PolicyError
 from simsched.policy import (
@@ -26,11 +25,7 @@ from simsched.policy import (
 from simsched.policy.parts.communication import block_writer, messages, numa_factors
 from simsched.policy.parts.loop import flattened, least_of_loop
 from simsched.policy.parts.placement import host_nodes
-from simsched.workload.graph import TaskGraph, Workload
-
-FloatArray = NDArray[np.float64]
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph, Workload
 
 
 @dataclass(eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import PolicyError
 from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
@@ -19,10 +18,7 @@ from simsched.policy.parts.sharing import (
     touched_bytes,
 )
 from simsched.workload.builder import accesses, adjacency, build_graph
-from simsched.workload.graph import TaskGraph, Workload
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     AcquireStep,
@@ -19,10 +18,10 @@ from simsched.policy import (
 )
 from simsched.policy.parts.loop import flattened, least_of_loop, static_chunks
 from simsched.policy.parts.static_order import tied
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import BoolArray, Int64Array, TaskGraph, Workload
 
 
-def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
+def dynamic_chunks(n_items: int, chunk: int) -> Int64Array:
     """Return where the chunks of a dynamic schedule begin.
 
     >>> dynamic_chunks(7, 3).tolist()
@@ -31,7 +30,7 @@ def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
     return np.arange(0, n_items, chunk)
 
 
-def guided_chunks(n_items: int, n_workers: int, chunk: int) -> NDArray[np.int64]:
+def guided_chunks(n_items: int, n_workers: int, chunk: int) -> Int64Array:
     """Return where the chunks of a guided schedule begin.
 
     A chunk has ``max(ceil(r / n_workers), chunk)`` items, r being those that nobody has taken yet.
@@ -85,12 +84,12 @@ class OpenmpStatic(PlacedPolicy[None]):
         return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=owner)
 
 
-def _begins(graph: TaskGraph) -> NDArray[np.bool_]:
+def _begins(graph: TaskGraph) -> BoolArray:
     """Return which items begin a chunk: all, unless each item waits at most for the one before."""
     source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
     if not np.all(source == graph.succ - 1):
         return np.ones(graph.n_tasks, bool)
-    begins: NDArray[np.bool_] = graph.in_degree == 0
+    begins: BoolArray = graph.in_degree == 0
     return begins
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from simsched.files.errors import PolicyError
 from simsched.policy import PARENT_FIRST, AcquireStep, PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.parts.static_order import tied
-from simsched.workload.graph import Int32Array, TaskGraph, Workload
+from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
 
 
 @register("recorded")
@@ -72,7 +71,7 @@ class Recorded(PlacedPolicy[None]):
         return np.asarray(self.worker, np.int32)
 
 
-def _tied(graph: TaskGraph, after: np.ndarray[Any, np.dtype[np.int64]]) -> TaskGraph:
+def _tied(graph: TaskGraph, after: Int64Array) -> TaskGraph:
     """Return the graph with an edge to each task from the one that it has to follow."""
     wrong = np.flatnonzero((after < -1) | (after >= graph.n_tasks))
     if len(wrong):

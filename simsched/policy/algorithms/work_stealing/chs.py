@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from simsched.policy import AcquireStep, HookView, Plan, PlanView, Ranked, Transfer, param, register
-from simsched.policy.parts.clusters import OWN, AskingPolicy, Clusters, Int32Array
-from simsched.workload.graph import TaskGraph
+from simsched.policy.parts.clusters import OWN, AskingPolicy, Clusters
+from simsched.workload.graph import Int32Array, TaskGraph
 
 
 @register("chs")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     PARENT_FIRST,
@@ -21,7 +20,7 @@ from simsched.policy import (
     register,
 )
 from simsched.policy.contract.base import EngineState
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import Int64Array, TaskGraph
 
 SHEPHERD = 1  #: pool group of the sockets' queues
 
@@ -182,7 +181,7 @@ class Mts(PlacedPolicy[MtsState]):
     def _victims(self, view: PlanView, state: MtsState, own: int) -> list[int]:
         """Return other sockets in the order in which a thief looks at them."""
         others = [socket for socket in state.members if socket != own]
-        order: NDArray[np.int64] = view.rng.permutation(len(others))
+        order: Int64Array = view.rng.permutation(len(others))
         drawn = [others[place] for place in order.tolist()]
         if self.victim == "nearest":
             drawn.sort(key=lambda socket: int(view.machine.domain_hops[own, socket]))

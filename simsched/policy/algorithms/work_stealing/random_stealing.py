@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     CHILD_FIRST,
@@ -21,8 +20,8 @@ from simsched.policy import (
     register,
 )
 from simsched.policy.contract.base import S
-from simsched.policy.parts.core_groups import Int32Array, core_groups
-from simsched.workload.graph import TaskGraph
+from simsched.policy.parts.core_groups import core_groups
+from simsched.workload.graph import BoolArray, Int32Array, TaskGraph
 
 SPAWN_ORDERS = {"child_first": CHILD_FIRST, "parent_first": PARENT_FIRST}
 
@@ -32,7 +31,7 @@ def stealing_plan(
     local_take: str = "newest",
     steal_take: str = "oldest",
     roots: str = "round_robin",
-    active_workers: NDArray[np.bool_] | None = None,
+    active_workers: BoolArray | None = None,
 ) -> Plan:
     """Return the plan of random stealing; parameters as for `RandomStealing`."""
     return Plan(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     PARENT_FIRST,
@@ -18,7 +17,7 @@ from simsched.policy import (
     register,
 )
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import Int32Array, TaskGraph
 
 
 @dataclass(eq=False)
@@ -26,7 +25,7 @@ class Retained:
     """The schedule that is kept."""
 
     #: shape (n_tasks,): who executes each task; None until an iteration has been recorded
-    worker: NDArray[np.int32] | None = None
+    worker: Int32Array | None = None
 
 
 @register("relws")
