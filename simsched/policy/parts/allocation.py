@@ -18,8 +18,7 @@ def allocate(graph: TaskGraph, n_parts: int) -> Int32Array:
 
     A task is taken to divide its range evenly among its children. Part i is [i / n, (i + 1) / n). A
     task whose range lies inside one part belongs to it, with its whole subtree. Ranges are rational
-    numbers, and only tasks that cross a border have their children looked at: the number of exact
-    operations is about the number of borders times the depth of the tree.
+    numbers, and only tasks that cross a border have their children looked at.
     """
     part = np.full(graph.n_tasks, STRADDLES, np.int32)
     top = np.flatnonzero(graph.parent < 0)

@@ -21,8 +21,7 @@ def boundary_level(degree: int, n_sockets: int, data_bytes: int, cache_bytes: in
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, Eq.
-    3.1-3.4.
+    Q. Chen, M. Guo, Springer 2017, Eq. 3.1-3.4.
 
     Heat on 3072 x 2048 doubles in two copies, 96 MB, on four sockets with 6 MB each:
 

@@ -25,10 +25,10 @@ class Team(NamedTuple):
 def make_team(view: PlanView, io: str, pes: int) -> Team:
     """Return which workers compute and which move data.
 
-    Processing elements are the first workers of cores. Helpers are second workers of the same
-    cores: that of the first processing element for ``single``. Where a core that is needed has only
-    one worker, workers are paired instead: every second one helps the one before it; for
-    ``single``, the last one helps all others. A worker that is alone helps itself.
+    Processing elements are the first workers of cores, helpers second workers of the same cores:
+    that of the first processing element for ``single``. Where a core that is needed has only one
+    worker, every second worker helps the one before it; for ``single``, the last one helps all
+    others. A worker that is alone helps itself.
     """
     cores = view.machine.thread_core[view.worker_thread].tolist()
     of_core: dict[int, list[int]] = {}

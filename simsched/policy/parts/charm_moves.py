@@ -62,11 +62,10 @@ def with_moves(
 ) -> MovingWorkload:
     """Return a program that fetches blocks before use and evicts them afterwards.
 
-    Tasks keep their numbers. Fetch s is task ``n + 2 s``, in the order of stays, and its copy the
-    next one; evicts follow in the same way. A fetch or evict allocates in its body and then runs
-    the copy, which it spawns as its only child: the two do not overlap. Dependences are: fetch
-    before each user, each user before evict, evict before the fetches that take its room or fetch
-    its block again, and those of the program.
+    Tasks keep their numbers. Fetch s is task ``n + 2 s``, in the order of stays, and its copy,
+    which it spawns as its only child, the next one; evicts follow in the same way. Dependences are:
+    fetch before each user, each user before evict, evict before the fetches that take its room or
+    fetch its block again, and those of the program.
     """
     n, n_stays = graph.n_tasks, len(plan.stays)
     fetches = n + 2 * np.arange(n_stays, dtype=np.int64)

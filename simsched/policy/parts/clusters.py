@@ -92,8 +92,7 @@ class AskingPolicy(ClusterPolicy):
     ----------
     period_s : float
         Time in seconds between two looks: of workers with nothing to do for work elsewhere, of
-        coordinators at the load of their clusters. An answer that brings nothing is followed by the
-        next request at the next look, not at once.
+        coordinators at the load of their clusters.
     """
 
     period_s: float = param(1e-4, low=1e-6, high=1e6)
@@ -104,11 +103,7 @@ class AskingPolicy(ClusterPolicy):
         return self.period_s
 
     def on_idle(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:
-        """Return the request that a worker which has found nothing causes.
-
-        After an answer that has brought nothing it is left to the timer: where messages take next
-        to no time, workers would do nothing but ask.
-        """
+        """Return what a worker asks for, unless an answer has just brought nothing."""
         if state.is_answered(self._sender(state, worker), view.live.now_ps()):
             return None
         return self._request(view, state, worker)

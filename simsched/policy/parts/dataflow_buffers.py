@@ -66,12 +66,11 @@ def _only(
 def block_pools(
     graph: TaskGraph, buffers: Buffers, allocation: str, tracked_bytes: int
 ) -> BlockPools:
-    """Return how the buffers of a program are allocated and freed, when their consumer has ended.
+    """Return how the buffers of a program are allocated, and freed when their consumer has ended.
 
-    Buffers are freed when their consumer has ended. `immediate`: the inputs of a task are allocated
-    when it is created, on its creator's node. `deferred`: just before their producer writes them,
-    on its node. `dependence_aware`: when their consumer is created, on the node on which the
-    producer is expected to run, that of its own largest input.
+    `immediate`: the inputs of a task are allocated when it is created, on its creator's node.
+    `deferred`: just before their producer writes them, on its node. `dependence_aware`: when their
+    consumer is created, on the node of the producer's own largest input.
     """
     classes = np.where(buffers.is_buffer, size_classes(graph.block_bytes), NOBODY)
     classes = classes.astype(np.int32)

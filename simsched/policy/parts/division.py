@@ -345,10 +345,8 @@ class MeasuringPolicy(DividingPolicy):
 
     Notes
     -----
-    A speed ``n / T`` is measured where ``n`` is above 0 only; a part that has had nothing is not
-    slow. The source has loops so large that every part always has work. Where a share is less than
-    a unit of the step, a part that has not been measured gets one, and as long as a step is too
-    small for that, shares stay as they are.
+    A speed is measured where a part has had work; as long as some part that has a share has not
+    been measured, shares stay as they are. Readings: docs/sources/hats.md.
     """
 
     initial_share: float = param(0.5, low=0.0, high=1.0)

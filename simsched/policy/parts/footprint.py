@@ -4,8 +4,7 @@ The *footprint* of a task is the size of the data involved by its subtree (SOID,
 measured as what a shared cache has to hold). It is known exactly (:func:`exact_footprint`),
 estimated while the program is compiled (:func:`estimated_footprint`), or summed up from what
 hardware counters say about every task (:func:`~simsched.policy.parts.subgraphs.subtree_sums`).
-Sections and equations are those of Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
-Architectures*, Springer 2017.
+Sections and equations are those of Q. Chen, M. Guo, Springer 2017.
 """
 
 from __future__ import annotations
@@ -130,8 +129,7 @@ def cut_by_footprint(
     """Return the tiers whose subtrees are the largest ones that fit a cache (section 3.4.2.3).
 
     A task that does not fit, like its parent, is upper; one that fits while its parent does not is
-    a root; the others are inner. What the rule leaves open: data of exactly the capacity fit, a
-    task without parent that fits is a root, and so is one that does not fit and spawns nothing.
+    a root; the others are inner. Readings: docs/sources/cab.md.
     """
     return cut_at(graph, footprint.astype(np.float64) <= capacity_bytes)
 

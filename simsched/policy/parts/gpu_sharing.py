@@ -1,9 +1,7 @@
 """Spatial sharing of a GPU: critical and batch kernels have a part of the device each.
 
-All of it needs hardware that hands out multiprocessors (SMs). In each part kernels are executed in
-the order of their submission as under MPS. Kernels that fill a part `o` of the device when they are
-alone, and get a part `s` of it, are slower by the factor ``max(1, o / s)``: their thread blocks run
-in more rounds. The part is fixed, or the whole device while the other side runs nothing.
+Kernels that fill a part `o` of the device when they are alone, and get a part `s` of it, are slower
+by the factor ``max(1, o / s)``. Readings: docs/sources/accelerators.md.
 """
 
 from __future__ import annotations

@@ -25,11 +25,10 @@ class _Parts:
 def flatten(graph: TaskGraph) -> TaskGraph:
     """Return the work of a spawn tree as independent tasks in the order of the tree.
 
-    Leaves are kept. Bodies and joins of inner tasks divide and collect: they are dropped unless
-    they access data or, in a graph without any access, have operations. What is kept becomes a task
-    without a parent; where the tree has ordered kept parts (a merge after the sorting of both
-    halves), dataflow edges do, and so do the edges of the graph. Parts are numbered in the order of
-    a depth-first walk, joins after their subtrees.
+    Leaves are kept; bodies and joins of inner tasks only if they access data or, in a graph without
+    any access, have operations. What is kept becomes a task without a parent; where the tree or the
+    graph has ordered kept parts (a merge after the sorting of both halves), dataflow edges do.
+    Parts are numbered in the order of a depth-first walk, joins after their subtrees.
     """
     if len(graph.child) == 0:
         return graph

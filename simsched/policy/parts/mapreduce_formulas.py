@@ -1,8 +1,7 @@
 """Formulas of the MapReduce schedulers: progress, stragglers, slow nodes, history, bins.
 
 A task's *score* is the part of it that is done, its *rate* is score over running time. Equations
-are those of Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer
-2017, chapter 7.
+are those of Q. Chen, M. Guo, Springer 2017, chapter 7.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ _ROUNDING = 1e-12  # so that 0.8 - 0.2 is not less than 0.6
 def progress_score(weights: Sequence[float], phase: int, fraction: float) -> float:
     """Return the score of a task: the weights of finished phases plus its part of the present one.
 
-    Sum of the weights of finished phases plus ``weights[phase] * fraction``, at most 1: equation
-    7.3 for the weights of Hadoop, 7.9 and 7.10 for those of SAMR.
+    Equation 7.3 for the weights of Hadoop, 7.9 and 7.10 for those of SAMR.
 
     >>> progress_score(REDUCE_WEIGHTS, 1, 0.5)
     0.5
@@ -48,8 +46,6 @@ def progress_rate(score: float, running_s: float) -> float:
 
 def time_to_end(score: float, running_s: float) -> float:
     """Return the remaining seconds if the rate stays (equation 7.6); infinite at a score of 0.
-
-    ``(1 - score) / rate = running_s * (1 - score) / score``; infinite while the score is 0.
 
     >>> round(time_to_end(1 / 3, 30.0), 9)
     60.0
@@ -94,8 +90,6 @@ def slow_tasks(rates: FloatArray, task_cap: float) -> BoolArray:
 
 def most_stragglers(n_running: int, strag_cap: float) -> int:
     """Return the upper bound of stragglers; rounded up, so that a single task can be backed up.
-
-    The source does not say how it rounds; up, so that a single running task can be backed up.
 
     >>> most_stragglers(12, 0.2)
     3

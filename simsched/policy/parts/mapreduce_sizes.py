@@ -60,9 +60,8 @@ def _of_least(sizes: FloatArray) -> FloatArray:
 def node_speeds(view: PlanView, graph: TaskGraph, reduces: Int64Array) -> list[float]:
     """Return how fast each node is at the mean reduce task of a job, relative to the slowest node.
 
-    A node works on as many tasks as it has slots: they compute as fast as its cores with all slots
-    busy, and move what they write, and read of that, at the node's share of its disk's bandwidth,
-    one after the other. What they copy comes from the disks of others.
+    The tasks compute as fast as its cores with all slots busy, and move what they write, and read
+    of that, at the node's share of its disk's bandwidth, one after the other.
     """
     machine, domains = view.machine, np.unique(view.worker_domain).tolist()
     storage = [machine.own_node(d) for d in domains]

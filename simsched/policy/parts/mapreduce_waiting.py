@@ -88,10 +88,7 @@ def without_slowstart(workload: Workload) -> Workload:
 
 
 def early_maps(tasks: JobTasks) -> Int32Array:
-    """Return after how many map tasks of its job each task starts, 0 where edges have to say it.
-
-    Shape (n_tasks,); see :func:`without_slowstart`.
-    """
+    """Return after how many map tasks of its job each task starts, 0 where edges have to say it."""
     graph, n = tasks.graph, tasks.graph.n_tasks
     if graph.access_after is None or not (tasks.kind == REDUCE).any():
         return np.zeros(n, np.int32)

@@ -19,13 +19,7 @@ def initial_roots(
 ) -> BoolArray:
     """Return the roots of the largest subtrees whose data fit a shared cache (LAWS, section 3.3.1).
 
-    A task is a root if its data fit and those of its parent do not. Data of exactly the capacity
-    fit. Not covered by the source, and decided here: the topmost task of a socket is a root if its
-    data fit; a leaf whose data do not fit is a root of its own.
-
-    References
-    ----------
-    Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, section 3.3.1.
+    A task is a root if its data fit and those of its parent do not. Readings: docs/sources/laws.md.
     """
     needed = np.where(part == STRADDLES, np.inf, subtree_bytes.astype(np.float64))
     roots: BoolArray = cut_by_footprint(graph, needed, capacity_bytes).of_task == ROOT

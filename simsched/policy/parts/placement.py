@@ -240,12 +240,8 @@ def host_nodes(machine: Machine) -> list[int]:
 def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
     """Return the first leaf of each node's part; exact, so that rounding shifts no boundary.
 
-    s_i = ceil(n * (B_1 + ... + B_(i-1)) / (B_1 + ... + B_k)), leaves counted from 0; part i ends
-    before s_(i+1). The division is exact, so that rounding cannot shift a boundary.
-
-    References
-    ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equation 2.
+    s_i = ceil(n * (B_1 + ... + B_(i-1)) / (B_1 + ... + B_k)), leaves counted from 0 (H. Zhao et
+    al., ACM TACO 15(4), article 55, 2018, equation 2).
 
     >>> range_starts([22.5] * 4 + [96.0] * 4, 8192)
     [0, 389, 778, 1167, 1556, 3215, 4874, 6533]

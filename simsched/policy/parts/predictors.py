@@ -2,12 +2,8 @@
 
 Models are those of scikit-learn, which is imported when the first one is trained: linear
 regression, the mean of the five nearest neighbours, support vectors, and approximate nearest
-neighbours (Q. Chen, M. Guo, Springer 2017, section 8.7). The latter has no index as approximate
-searches have (scikit-learn has none): it is an exact search for the five nearest in a random tenth
-of the samples, which errs in the same way, by missing nearer ones.
-
-`held_out_errors` says how well a model predicts samples that it was not trained with; `simsched
-show policy 'baymax[predictor=svm]'` prints that.
+neighbours (Q. Chen, M. Guo, Springer 2017, section 8.7), for which docs/sources/accelerators.md
+says what stands.
 """
 
 from __future__ import annotations

@@ -266,17 +266,11 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     -----
     A worker that has ended a task pushes what that has made ready, one after the other, then comes
     round and asks for a task. One of a device with a pipeline of 2 also asks when its only task has
-    begun to compute. Who asks in vain sleeps until a push calls it; whom a task is announced to is
-    up to subclasses. Of those that ask at the same time a device called by another one comes first,
-    then who has been called first, also where nothing takes time; of cores that have just ended a
-    task those that have pushed some come first, or have asked before. A task that a worker has been
-    given enters its pool, which fetches the data.
-
-    The costs are the microseconds that StarPU's simulation spends in ``_starpu_push_task``, for
-    each memory node in ``_starpu_datawizard_progress``, for each datum in
-    ``_starpu_fetch_task_input``, and three of them for the two empty tasks of
-    ``starpu_data_wont_use``. Where data are copied, all of them are in the first memory of the host
-    at the start. Readings: docs/sources/starpu.md.
+    begun to compute. Who asks in vain sleeps until a push calls it. Of those that ask at the same
+    time a device called by another one comes first, then who has been called first; of cores that
+    have just ended a task those that have pushed some come first, or have asked before. A task that
+    a worker has been given enters its pool, which fetches the data. Where data are copied, all of
+    them are in the first memory of the host at the start. Readings: docs/sources/starpu.md.
 
     References
     ----------

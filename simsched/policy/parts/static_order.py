@@ -67,14 +67,14 @@ def follow(
     """Return the graph in which tasks become ready in the order of their worker's schedule.
 
     Of tasks with equal starts the one that ends first comes first, then the one with more `below`
-    it, then the lower one. Tasks that take no time start when others do, also those that they wait
-    for; as this order grows along every edge of the program it never contradicts one.
+    it, then the lower one; as this order grows along every edge of the program it never contradicts
+    one.
 
     To be ready one task early, a task waits for the one before the previous one of its worker, and
-    for what the previous one waits for, so that it is never ready before that. Where the same task
-    makes both ready, the order of its edges decides: they are followed in the order of starts. What
-    is ready from the beginning enters pools by number; the second task of a worker waits for the
-    first one where that would reverse them. So does whatever follows a task that arrives later.
+    for what the previous one waits for. Where the same task makes both ready, the order of its
+    edges decides: they are followed in the order of starts. What is ready from the beginning enters
+    pools by number; the second task of a worker waits for the first one where that would reverse
+    them. So does whatever follows a task that arrives later.
     """
     order = np.lexsort((np.arange(graph.n_tasks), -below, finish_s, start_s, worker)).astype(
         np.int64

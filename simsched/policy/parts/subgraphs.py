@@ -46,12 +46,7 @@ def levels(graph: TaskGraph) -> list[Int64Array]:
 def subtree_sums(graph: TaskGraph, own: NDArray[np.generic]) -> Int64Array:
     """Return a quantity of each task added up over its subtree (Chen and Guo 2017, Eq. 3.6).
 
-    ``S(t) = m(t) + sum of S(c) over the children c of t``. Data shared by tasks count several
-    times.
-
-    References
-    ----------
-    Q. Chen, M. Guo, Springer 2017, Eq. 3.6. Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, Eq. 2.
+    Data shared by tasks count several times.
     """
     total = own.astype(np.int64)
     for tasks in reversed(levels(graph)[1:]):
@@ -67,9 +62,8 @@ def subtree_sizes(graph: TaskGraph) -> Int64Array:
 def preorder(graph: TaskGraph) -> Int64Array:
     """Return the position of each task in a depth-first walk of the spawn tree; shape (n_tasks,).
 
-    This is the order of task identifiers: the i-th child of a task with identifier S has the
-    identifier S_i, and identifiers are compared component by component. Parentless tasks follow
-    each other by index.
+    This is the order of task identifiers, of which the i-th child of S has S_i; parentless tasks
+    follow each other by index.
     """
     size = subtree_sizes(graph)
     position = np.zeros(graph.n_tasks, np.int64)
@@ -89,11 +83,7 @@ def group_tasks(graph: TaskGraph, least_tasks: int) -> Subgraphs:
     """Return the smallest subgraphs with a given number of tasks (BATS, section 7).
 
     A task is the root of a subgraph when its subtree has at least `least_tasks` tasks and no
-    child's subtree has. Tasks above are *upper* tasks. The source leaves two cases open. A child of
-    an upper task whose subtree is too small becomes a subgraph of its own. Parentless tasks with
-    subtrees that are too small (all tasks of a dataflow graph, all of a flat loop) are packed:
-    consecutive ones by index form a subgraph with several roots, each pack starting where the
-    number of tasks passes another multiple of `least_tasks`.
+    child's subtree has. Tasks above are *upper* tasks. Readings: docs/sources/bats.md.
     """
     size = subtree_sizes(graph)
     parent = graph.parent

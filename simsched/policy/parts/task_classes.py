@@ -19,11 +19,8 @@ from simsched.workload.graph import (
 class History:
     """What the tasks of each class have cost on the cores of each group.
 
-    On the fastest group the estimate is the mean of measured times. On group i it is the mean of
-    ``t_1 * ipc / ipc_task`` (equation 5.4), because what delays a task does not change the ratio of
-    instructions and cycles; t_1 and ipc are those of the moment. A task is measured by its own time
-    as long as its class has not been seen on the fastest group. The printed equation also changes
-    ipc, which would then not be the mean on the fastest group; that is left out.
+    On the fastest group the estimate is the mean of measured times, on group i the mean of ``t_1 *
+    ipc / ipc_task`` (equation 5.4). Readings: docs/sources/aats.md.
     """
 
     def __init__(self, n_classes: int, n_groups: int) -> None:

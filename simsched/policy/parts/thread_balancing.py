@@ -18,8 +18,7 @@ def even_out(
     """Return moves of waiting threads from the busiest core to the idlest until that gains nothing.
 
     A move gains if the idlest core has no thread at all, or if its load is then still below what
-    the busiest core had. Of equally idle cores the fastest comes first. Threads that run stay, and
-    a thread moves once.
+    the busiest core had. Threads that run stay, and a thread moves once.
     """
     live = view.live
     cores = [core for core in range(view.n_workers) if not live.has_failed(core)]

@@ -30,8 +30,7 @@ class MultiProcessService(AcceleratorPolicy[None]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 8.1 and 8.3.
+    Q. Chen, M. Guo, Springer 2017, sections 8.1 and 8.3.
     """
 
 
@@ -46,8 +45,7 @@ class AcceleratorFcfs(AcceleratorPolicy[None]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 8.1.
+    Q. Chen, M. Guo, Springer 2017, section 8.1.
     """
 
     def prepare(self, view: PlanView) -> Workload:
@@ -67,8 +65,7 @@ class PriorityOrder(AcceleratorPolicy[None]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 8.4.
+    Q. Chen, M. Guo, Springer 2017, section 8.4.
     """
 
     def groups(self, layout: Layout) -> NDArray[np.int8]:

@@ -109,8 +109,7 @@ class Baymax(ReorderingPolicy[BaymaxState]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 8.6 to 8.8. Q. Chen et al., "Baymax", ASPLOS 2016.
+    Q. Chen, M. Guo, Springer 2017, sections 8.6 to 8.8. Q. Chen et al., "Baymax", ASPLOS 2016.
     """
 
     remembers = BaymaxState

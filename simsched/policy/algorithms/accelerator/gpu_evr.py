@@ -118,8 +118,7 @@ class GpuEvr(ReorderingPolicy[EvrState]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 8.2.2 (GPU-EvR).
+    Q. Chen, M. Guo, Springer 2017, section 8.2.2 (GPU-EvR).
     """
 
     kernel_group: ClassVar[int] = FIRST

@@ -84,8 +84,7 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 8.2.1.1 and 8.2.1.2.
+    Q. Chen, M. Guo, Springer 2017, sections 8.2.1.1 and 8.2.1.2.
     """
 
     remembers = TimeGraphState

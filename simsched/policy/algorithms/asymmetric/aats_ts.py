@@ -28,8 +28,7 @@ class AatsSnatching(Aats):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 5.4-5.9.
+    Q. Chen, M. Guo, Springer 2017, sections 5.4-5.9.
     """
 
     snatch_s: float = param(1e-5, low=0.0, high=1000.0)

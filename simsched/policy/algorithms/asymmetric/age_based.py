@@ -77,8 +77,7 @@ class AgeBased(ThreadScheduler):
     References
     ----------
     N. B. Lakshminarayana, J. Lee, H. Kim, *Age based scheduling for asymmetric multiprocessors*, SC
-    2009. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer
-    2017, section 5.3.4, algorithm 7.
+    2009. Q. Chen, M. Guo, Springer 2017, section 5.3.4, algorithm 7.
     """
 
     remaining: str = param("predict", choices=("predict", "profile"))

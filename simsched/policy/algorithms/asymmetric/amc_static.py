@@ -69,22 +69,15 @@ class _Static(PlacedPolicy[None]):
 class StaticCuts(_Static):
     """Tasks in the order of their length, cut into one block for each group of equal cores.
 
-    Parameters
-    ----------
-    information : {"exact", "class_mean", "user", "blind"}
-        How the policy knows the lengths of tasks. The published algorithm knows them exactly.
-
     Notes
     -----
     The longest tasks go to the fastest group; the cuts are those of
     :func:`~simsched.policy.parts.core_groups.cut_points`. The cores of a group share a pool with a
-    lock, first in, first out; nobody takes tasks of another group. Tasks that spawn and have no
-    parent start on the fastest core. Readings: docs/sources/aats.md.
+    lock, first in, first out; nobody takes tasks of another group. Readings: docs/sources/aats.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 5.5, algorithm 8.
+    Q. Chen, M. Guo, Springer 2017, section 5.5, algorithm 8.
     """
 
     def prepare(self, view: PlanView) -> Workload:
@@ -117,24 +110,16 @@ class StaticCuts(_Static):
 class IdealAllocation(_Static):
     """Near-optimal allocation, longest task first; a schedule: the lower bound is metric `bound_s`.
 
-    Parameters
-    ----------
-    information : {"exact", "class_mean", "user", "blind"}
-        How the oracle knows the lengths of tasks: by definition, exactly.
-
     Notes
     -----
-    Each task goes to the core that would end it first. What no schedule can be shorter than are
-    metrics of every run: `bound_work_s`, ``sum of operations / sum of speeds`` (the case in which
-    theorem 5.1 is met with equality), and `bound_s`, which is also at least the longest task on the
-    fastest core. Ties go to the lower worker, but last to the one on which main tasks run: it has
-    to spawn the others, the longest first. Readings: docs/sources/aats.md.
+    Each task goes to the core that would end it first, of equal ones to the lower worker, last to
+    the one that has to spawn the tasks. What no schedule can be shorter than are the metrics
+    `bound_work_s` (theorem 5.1) and `bound_s` of every run. Readings: docs/sources/aats.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 5.4, theorem 5.1. D. K. Friesen, *Tighter bounds for LPT scheduling on uniform
-    processors*, SIAM J. Comput. 16(3), 1987: at most 1.67 times the optimum.
+    Q. Chen, M. Guo, Springer 2017, section 5.4, theorem 5.1. D. K. Friesen, *Tighter bounds for LPT
+    scheduling on uniform processors*, SIAM J. Comput. 16(3), 1987: at most 1.67 times the optimum.
     """
 
     def prepare(self, view: PlanView) -> Workload:

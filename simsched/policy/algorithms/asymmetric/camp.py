@@ -80,8 +80,7 @@ class Camp(ThreadScheduler):
     References
     ----------
     J. C. Saez, M. Prieto, A. Fedorova, S. Blagodurov, *A comprehensive scheduler for asymmetric
-    multicore systems*, EuroSys 2010. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
-    Architectures*, Springer 2017, section 5.3.2.
+    multicore systems*, EuroSys 2010. Q. Chen, M. Guo, Springer 2017, section 5.3.2.
     """
 
     lower: float = param(1.1, low=0.0)
@@ -176,8 +175,7 @@ class BiasScheduling(ThreadScheduler):
     References
     ----------
     D. Koufaty, D. Reddy, S. Hahn, *Bias scheduling in heterogeneous multi-core architectures*,
-    EuroSys 2010. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*,
-    Springer 2017, section 5.3.3.
+    EuroSys 2010. Q. Chen, M. Guo, Springer 2017, section 5.3.3.
     """
 
     stall_share: float = param(0.3, low=0.0, high=1.0)

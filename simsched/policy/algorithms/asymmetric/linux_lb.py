@@ -32,8 +32,7 @@ class LinuxBalancer(ThreadScheduler):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 5.3.5.1.
+    Q. Chen, M. Guo, Springer 2017, section 5.3.5.1.
     """
 
     cache_hot_s: float = param(5e-3, low=0.0, high=1e6)

@@ -80,15 +80,14 @@ class RandomSnatching(RandomStealing[Seats]):
     Notes
     -----
     The worker on the fast core and the one on the slow core swap their hardware threads, and their
-    pools go with them. The task in progress goes on at the speed of the fast core; the worker that
-    was idle waits on the slow core, where it may find a task or snatch from a still slower one.
-    Readings: docs/sources/aats.md.
+    pools go with them. The task in progress goes on at the speed of the fast core. Readings:
+    docs/sources/aats.md.
 
     References
     ----------
     M. A. Bender, M. O. Rabin, *Online scheduling of parallel programs on heterogeneous systems with
-    applications to Cilk*, Theory of Computing Systems 35(3), 2002. Q. Chen, M. Guo, *Task
-    Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 5.3.1.
+    applications to Cilk*, Theory of Computing Systems 35(3), 2002. Q. Chen, M. Guo, Springer 2017,
+    section 5.3.1.
     """
 
     victim: str = param("random", choices=("random", "largest"))

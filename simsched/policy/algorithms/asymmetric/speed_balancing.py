@@ -25,7 +25,7 @@ class SpeedBalancing(ThreadScheduler):
     References
     ----------
     S. Hofmeyr, C. Iancu, F. Blagojevic, *Load balancing on speed*, PPoPP 2010. Q. Chen, M. Guo,
-    *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 5.3.5.2.
+    Springer 2017, section 5.3.5.2.
     """
 
     def on_acquire(

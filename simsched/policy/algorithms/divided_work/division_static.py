@@ -37,14 +37,13 @@ class StaticSplit(DividingPolicy):
     Notes
     -----
     One step. Speeds come from the times of an equal division in an earlier run (``profile_db``), or
-    from the computation alone (``code_model``). A program without divisible work runs from a
-    central queue.
+    from the computation alone (``code_model``). Readings: docs/sources/hats.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 6.2.1. C.-K. Luk, S. Hong, H. Kim, *Qilin*, MICRO 2009 (database of profiles). S. Hong,
-    H. Kim, *An analytical model for a GPU architecture*, ISCA 2009 (code model).
+    Q. Chen, M. Guo, Springer 2017, section 6.2.1. C.-K. Luk, S. Hong, H. Kim, *Qilin*, MICRO 2009
+    (database of profiles). S. Hong, H. Kim, *An analytical model for a GPU architecture*, ISCA 2009
+    (code model).
     """
 
     share: float = param(0.5, low=0.0, high=1.0)
@@ -139,12 +138,11 @@ class CpuOnly(DividingPolicy):
 
     Notes
     -----
-    One step, by default on one thread. A program without divisible work runs from a central queue.
+    One step, by default on one thread.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 6.5.1.
+    Q. Chen, M. Guo, Springer 2017, section 6.5.1.
     """
 
     def divide(
@@ -162,12 +160,11 @@ class GpuOnly(DividingPolicy):
 
     Notes
     -----
-    One step. A program without divisible work runs from a central queue.
+    One step.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 6.5.1.
+    Q. Chen, M. Guo, Springer 2017, section 6.5.1.
     """
 
     def divide(

@@ -95,14 +95,13 @@ class FinePar(PlacedPolicy[None]):
     Notes
     -----
     Models of both devices are fitted to timed random matrices of each type (Eq. 6.3, 6.4). Hill
-    climbing then looks for the T_f with which the later part is predicted to end first. Other
-    programs run from a central queue. Readings: docs/sources/hats.md.
+    climbing then looks for the T_f with which the later part is predicted to end first. Readings:
+    docs/sources/hats.md.
 
     References
     ----------
     F. Zhang et al., *FinePar: irregularity-aware fine-grained workload partitioning on integrated
-    architectures*, CGO 2017. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
-    Architectures*, Springer 2017, section 6.2.4, Eq. 6.3, 6.4.
+    architectures*, CGO 2017. Q. Chen, M. Guo, Springer 2017, section 6.2.4, Eq. 6.3, 6.4.
     """
 
     threads: int = param(0, low=0)

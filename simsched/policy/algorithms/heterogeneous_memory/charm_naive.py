@@ -36,8 +36,8 @@ class CharmNaive(ChareProgram):
 
     Notes
     -----
-    Nothing moves (``numactl --preferred``). Tasks run first in, first out on their processing
-    element. Readings: docs/sources/charm.md.
+    Nothing moves. Tasks run first in, first out on their processing element. Readings:
+    docs/sources/charm.md.
 
     References
     ----------

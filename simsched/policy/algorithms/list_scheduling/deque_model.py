@@ -73,21 +73,10 @@ class DequeModel(QueuedRuntime[Model]):
         end(w) = max(E, now + P) + L,    fitness(w) = alpha (end(w) - min end) + beta P,
 
     and the worker with the smallest fitness gets the task, of equal ones the first, devices before
-    cores. Without data awareness P is 0. Then E grows by L and by what is left of P after E. When
+    cores. Without data awareness P is 0. Then E grows by L and by what is left of P after E; when
     the worker asks for the task, when the task starts, and when it ends, the expected times are set
-    to what is known by then. Data are fetched as soon as the task has been queued.
-
-    Tasks that different workers push at the same time are decided without each other: a worker of
-    the original takes all its estimates before it waits for the lock under which it changes them.
-
-    A copy comes from the node that is expected to deliver first; its time is the latency plus
-    bytes / bandwidth * 2 * number of devices by default: the runtime expects the bus to be shared.
-    Energy has no weight. Tasks of no length go by the same rule; where no model is known the
-    original falls back on the lengths of queues.
-
-    *dm* is not data-aware; *dmda* is; *dmdar* prefers tasks whose data are there; *dmdas* does so
-    among the most urgent tasks. All but dmdas ignore priorities, because these schedulers declare
-    no range of them to the program.
+    to what is known by then. Data are fetched as soon as the task has been queued. Readings:
+    docs/sources/starpu.md.
 
     References
     ----------

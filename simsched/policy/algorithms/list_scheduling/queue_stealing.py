@@ -37,9 +37,8 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     -----
     A task joins the queue of the worker that has made it ready, provided that it can execute it.
     Owners and thieves take the most urgent task that they can execute; of equal ones owners take
-    the one that came first, thieves the one that came last. A push calls all workers that sleep. If
-    the victim holds nothing that the thief can execute, the thief has asked in vain. Data are
-    fetched when a worker has taken the task. Readings: docs/sources/starpu.md.
+    the one that came first, thieves the one that came last. A push calls all workers that sleep.
+    Data are fetched when a worker has taken the task. Readings: docs/sources/starpu.md.
 
     References
     ----------

@@ -17,8 +17,7 @@ class Capacity(SharedPolicy[Tracker]):
     Notes
     -----
     `shares` are the capacities. A free slot goes to the queue that uses the smallest part of its
-    capacity, so that what a queue does not use is lent to others and returns to it as tasks end;
-    nothing is killed. Inside a queue, jobs in the order of arrival.
+    capacity; nothing is killed. Inside a queue, jobs in the order of arrival.
 
     References
     ----------

@@ -30,16 +30,15 @@ class Delay(MapReducePolicy[Skipping]):
     Parameters
     ----------
     most_skips : int
-        D, the number of requests without a local task at which a job gets one that is not local: it
-        has been passed over D - 1 times then, so that 0 and 1 never wait. The source names such a
-        guard without a number; the default is the number of nodes of the cluster that it measures.
+        D, the number of requests without a local task at which a job gets one that is not local; 0
+        and 1 never wait.
 
     Notes
     -----
     Jobs in the order of arrival. A map task whose split is on the node's disk is launched;
-    otherwise the job's counter goes up, once for the request of a node however many slots are free
-    there, and when it has reached D a task that is not local is launched. Launching a local map
-    task sets the counter back; reduce tasks are local nowhere and have no part in it.
+    otherwise the job's counter goes up, once for the request of a node, and when it has reached D
+    any task is launched. A local map task sets the counter back. Reduce tasks are local nowhere.
+    Readings: docs/sources/mapreduce.md.
 
     References
     ----------

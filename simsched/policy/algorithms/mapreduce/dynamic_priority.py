@@ -28,10 +28,9 @@ class DynamicPriority(SharedPolicy[Accounts]):
 
     Notes
     -----
-    The source says only that users steer their share by a budget. Here `shares` are what each user
-    offers per slot and second: slots are divided in proportion to the offers, and every heartbeat
-    charges a user the offer for each slot that he holds. Who has spent his budget is served when
-    nobody else wants the slot.
+    Slots are divided in proportion to `shares`, what each user offers per slot and second; every
+    heartbeat charges a user that for each slot that he holds. Who has spent his budget is served
+    when nobody else wants the slot. Readings: docs/sources/mapreduce.md.
 
     References
     ----------

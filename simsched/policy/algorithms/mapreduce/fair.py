@@ -37,11 +37,9 @@ class Fair(SharedPolicy[Starving]):
     Notes
     -----
     A free slot goes to a pool below its guarantee, of these and otherwise to the one with the
-    smallest part of its share; inside a pool, to the job with the fewest running tasks. A starving
-    pool lets the latest started task of the pool with the largest part of its share be killed, one
-    for each slot that is missing: for the guarantee or, if it has fewer, for its waiting tasks, and
-    that is not free already. That pool stays at its guarantee. The killed task has not failed: it
-    waits as a task that was never started, and starts over.
+    smallest part of its share; inside a pool, to the job with the fewest running tasks. For a
+    starving pool, tasks of the pool with the largest part of its share are killed, latest first.
+    Readings: docs/sources/mapreduce.md.
 
     References
     ----------

@@ -32,8 +32,8 @@ class HadoopDefault(SpeculativePolicy[H]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 7.2.1 and 7.2.3. Lag and number of backups: constants of Hadoop 0.19.
+    Q. Chen, M. Guo, Springer 2017, sections 7.2.1 and 7.2.3. Lag and number of backups: constants
+    of Hadoop 0.19.
     """
 
     speculative: bool = param(True)

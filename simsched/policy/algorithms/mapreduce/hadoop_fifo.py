@@ -20,6 +20,5 @@ class HadoopFifo(MapReducePolicy[Tracker]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 7.2.
+    Q. Chen, M. Guo, Springer 2017, section 7.2.
     """

@@ -40,26 +40,21 @@ class Samr(SpeculativePolicy[History]):
     history : str
         File with the weights that the nodes have kept from earlier jobs of the same applications,
         as :func:`~simsched.policy.parts.mapreduce_history.write_history` leaves it
-        (docs/python-api.md); none by default. It is read when the policy is made. A relative path
-        counts from the working directory.
+        (docs/python-api.md); none by default.
 
     Notes
     -----
     Every node keeps its weights by application and updates them when it has ended a task (equation
-    7.8); ``samr[history=sort.yaml]`` begins with those that an earlier run from Python has left by
-    :func:`simsched.policy.parts.mapreduce_history.write_history`.
-
-    Stragglers are tasks that are both slow (equation 7.11) and among the ``straggler_cap * running
-    tasks`` (rounded up) slow tasks with the longest remaining time (Algorithm 11). A free map slot
-    of a node that is not map slow in a job gets the straggling map task with the longest remaining
-    time, likewise reduce slots (Algorithm 12). ``average_over=all`` also finds the last straggler
-    of a job. Readings: docs/sources/mapreduce.md.
+    7.8). Stragglers are tasks that are both slow (equation 7.11) and among the ``straggler_cap *
+    running tasks`` slow tasks with the longest remaining time (Algorithm 11). A free slot of a node
+    that is not slow in a job (equation 7.12) gets the straggler of its kind with the longest
+    remaining time (Algorithm 12). Readings: docs/sources/mapreduce.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 7.3 and 7.4, algorithms 11 and 12. Q. Chen et al., *HAT: history-based auto-tuning
-    MapReduce in heterogeneous environments*, J. Supercomputing 64(3), 2013.
+    Q. Chen, M. Guo, Springer 2017, sections 7.3 and 7.4, algorithms 11 and 12. Q. Chen et al.,
+    *HAT: history-based auto-tuning MapReduce in heterogeneous environments*, J. Supercomputing
+    64(3), 2013.
     """
 
     tuned_weights: bool = param(True)

@@ -56,8 +56,7 @@ class Tarazu(HadoopDefault[Balance]):
         Whether reduce tasks get bins in proportion to the speed of their node.
     growing_periods : int
         Periods in a row in which the lag has to grow until stealing stops, and in which it must not
-        until stealing begins again. A period ends with the first heartbeat after the end of a map
-        task: without one the lag cannot grow.
+        until stealing begins again; a period ends with the end of a map task.
     bin_multiplier : int
         Bins that map tasks make for each reduce task.
 
@@ -72,8 +71,7 @@ class Tarazu(HadoopDefault[Balance]):
     References
     ----------
     F. Ahmad et al., *Tarazu: optimizing MapReduce on heterogeneous clusters*, ASPLOS 2012. Q. Chen,
-    M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-    7.2.5.
+    M. Guo, Springer 2017, section 7.2.5.
     """
 
     tracker = Balance

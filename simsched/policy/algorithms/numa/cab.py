@@ -201,8 +201,8 @@ class Cab(BiTierStealing):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 3.3 and 3.4.1, Eq. 3.1-3.4. Q. Chen, Z. Huang, M. Guo, J. Zhou, *CAB*, ICPP 2011.
+    Q. Chen, M. Guo, Springer 2017, sections 3.3 and 3.4.1, Eq. 3.1-3.4. Q. Chen, Z. Huang, M. Guo,
+    J. Zhou, *CAB*, ICPP 2011.
     """
 
     boundary_level: int = param(EQUATION, low=EQUATION)

@@ -77,8 +77,7 @@ class CabGtoCompile(BiTierStealing):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 3.3 and 3.4.2, Eq. 3.5.
+    Q. Chen, M. Guo, Springer 2017, sections 3.3 and 3.4.2, Eq. 3.5.
     """
 
     every_socket: bool = param(True)
@@ -115,8 +114,7 @@ class CabGtoProfile(BiTierStealing):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 3.3, 3.4.2 and 3.5, Eq. 3.6.
+    Q. Chen, M. Guo, Springer 2017, sections 3.3, 3.4.2 and 3.5, Eq. 3.6.
     """
 
     every_socket: bool = param(True)

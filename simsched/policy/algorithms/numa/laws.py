@@ -83,8 +83,8 @@ class Laws(PlacedPolicy[LawsState]):
 
     References
     ----------
-    Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, sections 3-4. Q. Chen, M. Guo, *Task Scheduling for
-    Multi-core and Parallel Architectures*, Springer 2017, sections 4.4-4.9 and 4.10.6.
+    Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, sections 3-4. Q. Chen, M. Guo, Springer 2017,
+    sections 4.4-4.9 and 4.10.6.
     """
 
     packing: str = param("tuned", choices=PACKINGS)

@@ -65,8 +65,8 @@ class Numalb(PlacedPolicy[NumalbState]):
     References
     ----------
     L. L. Pilla et al., *Improving parallel system performance with a NUMA-aware load balancer*,
-    INRIA-Illinois Joint Laboratory, TR-JLPC-11-02, 2011. Q. Chen, M. Guo, *Task Scheduling for
-    Multi-core and Parallel Architectures*, Springer 2017, section 4.3.6.
+    INRIA-Illinois Joint Laboratory, TR-JLPC-11-02, 2011. Q. Chen, M. Guo, Springer 2017, section
+    4.3.6.
     """
 
     period_iterations: int = param(10, low=1)

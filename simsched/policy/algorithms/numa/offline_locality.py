@@ -48,8 +48,8 @@ class OfflineLocality(PlacedPolicy[None]):
     References
     ----------
     R. M. Yoo, C. J. Hughes, C. Kim, Y.-K. Chen, C. Kozyrakis, *Locality-aware task management for
-    unstructured parallelism: a quantitative limit study*, SPAA 2013. Q. Chen, M. Guo, *Task
-    Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 4.3.7.
+    unstructured parallelism: a quantitative limit study*, SPAA 2013. Q. Chen, M. Guo, Springer
+    2017, section 4.3.7.
     """
 
     most_sharers: int = param(64, low=2)

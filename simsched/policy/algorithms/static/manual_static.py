@@ -24,15 +24,14 @@ class ManualStatic(PlacedPolicy[None]):
 
     Notes
     -----
-    The program is written as explicit threads: its spawn tree becomes a list of leaves
-    (:func:`~simsched.policy.parts.loop.flatten`), which is divided once. A worker runs its own
-    tasks in the order of its list, first those that wait for none, then those that wait for these,
-    and so on; it waits for one whose data are not ready. Readings: docs/sources/cab.md.
+    The spawn tree becomes a list of leaves (:func:`~simsched.policy.parts.loop.flatten`), which is
+    divided once. A worker runs its own tasks in the order of its list, first those that wait for
+    none, then those that wait for these, and so on; it waits for one whose data are not ready.
+    Readings: docs/sources/cab.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 2.2 (manual scheduling).
+    Q. Chen, M. Guo, Springer 2017, section 2.2 (manual scheduling).
     """
 
     assignment: str = param("block", choices=("block", "cyclic"))

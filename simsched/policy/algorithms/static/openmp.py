@@ -59,9 +59,9 @@ class OpenmpStatic(PlacedPolicy[None]):
 
     Notes
     -----
-    A spawn tree becomes a loop over its leaves (:func:`~simsched.policy.parts.loop.flatten`), that
-    of the initialisation too. A worker runs its own items only, in the order in which they become
-    ready, and waits at the end of the iteration. Readings: docs/sources/bats.md.
+    A spawn tree becomes a loop over its leaves (:func:`~simsched.policy.parts.loop.flatten`). A
+    worker runs its own items only, in the order in which they become ready. Readings:
+    docs/sources/bats.md.
 
     References
     ----------
@@ -101,18 +101,16 @@ class OpenmpDynamic(PlacedPolicy[None]):
     Parameters
     ----------
     schedule : {"dynamic", "guided"}
-        Chunks of one size (``schedule(dynamic, chunk)``), or in proportion to what is left of the
-        loop (``schedule(guided, chunk)``).
+        Chunks of `chunk` items (``schedule(dynamic, chunk)``), or of the share of one worker in
+        what is left of the loop (``schedule(guided, chunk)``).
     chunk : int
         Items of a chunk, or the least number of them.
 
     Notes
     -----
-    The program becomes a loop as for :class:`OpenmpStatic`. A dynamic chunk has `chunk` consecutive
-    items, a guided one the share of one worker in what is left, at least `chunk`. Workers take
-    chunks in the order of the loop, under one lock, and run their items one after the other. Loops
-    whose items wait for others are taken item by item as they become ready. Readings:
-    docs/sources/bats.md.
+    The program becomes a loop as for :class:`OpenmpStatic`. Workers take chunks in the order of the
+    loop, under one lock, and run their items one after the other; items that wait for others are
+    taken one by one as they become ready. Readings: docs/sources/bats.md.
 
     References
     ----------

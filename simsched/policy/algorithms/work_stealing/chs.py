@@ -26,8 +26,8 @@ class Chs(AskingPolicy):
     The workers of a cluster form a complete tree in the order of their numbers. An idle worker
     takes a task from the first one of its subtree, in preorder, that has one; failing that from its
     parent, then from the parent's other subtrees, and so on to the root. When a whole cluster is
-    idle its root asks the root of a random other cluster, which searches its tree in the same way,
-    and waits for the answer: one request per cluster. The arity is not published.
+    idle its root asks the root of a random other cluster, which searches its tree in the same way.
+    Readings: docs/sources/laws.md.
 
     References
     ----------

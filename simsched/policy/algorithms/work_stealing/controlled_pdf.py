@@ -49,7 +49,7 @@ class ControlledPdf(PlacedPolicy[None]):
     ----------
     G. E. Blelloch, R. A. Chowdhury, P. B. Gibbons, V. Ramachandran, S. Chen, M. Kozuch, *Provably
     good multicore cache performance for divide-and-conquer algorithms*, SODA 2008. Q. Chen, M. Guo,
-    *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.2.
+    Springer 2017, section 3.2.
     """
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:

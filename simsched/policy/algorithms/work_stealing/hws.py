@@ -62,8 +62,8 @@ class Hws(PlacedPolicy[None]):
 
     References
     ----------
-    J.-N. Quintin, F. Wagner, *Hierarchical work-stealing*, Euro-Par 2010. Q. Chen, M. Guo, *Task
-    Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.2.
+    J.-N. Quintin, F. Wagner, *Hierarchical work-stealing*, Euro-Par 2010. Q. Chen, M. Guo, Springer
+    2017, section 3.2.
     """
 
     limit: int = param(0, low=0)

@@ -55,16 +55,14 @@ class Mts(PlacedPolicy[MtsState]):
     -----
     Workers take the newest task of their socket's queue, which stays close to the serial order. The
     first one that finds it empty becomes the thief and takes the oldest tasks of another socket's
-    queue; the others wait meanwhile. A thief that has found nothing goes on looking. A task that no
-    worker of its own socket is about to take is noticed by the thief of a random socket that looks.
-    Workers take the lock of their socket's queue for every operation. Readings:
+    queue; the others wait meanwhile. A thief that has found nothing goes on looking. Readings:
     docs/sources/cab.md.
 
     References
     ----------
     S. L. Olivier, A. K. Porterfield, K. B. Wheeler, M. Spiegel, J. F. Prins, *OpenMP task
-    scheduling strategies for multicore NUMA systems*, IJHPCA 26(2), 2012. Q. Chen, M. Guo, *Task
-    Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.2.
+    scheduling strategies for multicore NUMA systems*, IJHPCA 26(2), 2012. Q. Chen, M. Guo, Springer
+    2017, section 3.2.
     """
 
     victim: str = param("random", choices=("random", "nearest"))

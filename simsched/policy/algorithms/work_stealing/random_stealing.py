@@ -93,8 +93,8 @@ class RandomStealing(PlacedPolicy[S]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 2.2-2.3, 4.9, 5.9. R. D. Blumofe, C. E. Leiserson, J. ACM 46(5), 1999.
+    Q. Chen, M. Guo, Springer 2017, sections 2.2-2.3, 4.9, 5.9. R. D. Blumofe, C. E. Leiserson, J.
+    ACM 46(5), 1999.
     """
 
     spawn: str = param("child_first", choices=tuple(SPAWN_ORDERS))
@@ -122,8 +122,7 @@ class SingleThread(RandomStealing[None]):
 
     Notes
     -----
-    What the latency of a kind of memory is measured with: data lie where the first worker touches
-    them, on its own node of that kind as far as they fit.
+    Data lie where the first worker touches them. Readings: docs/sources/bats.md.
 
     References
     ----------

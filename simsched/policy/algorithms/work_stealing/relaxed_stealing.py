@@ -35,10 +35,10 @@ class RelaxedStealing(PlacedPolicy[Retained]):
 
     Notes
     -----
-    Iteration 1 runs under random stealing, child first. Who has executed each task is kept, and
-    from iteration 2 on a task enters the pool of that worker when it is spawned or its predecessors
-    have ended. A worker takes its tasks in the order in which they come; one that has none steals
-    the newest task of a random victim. Readings: docs/sources/bats.md.
+    Iteration 1 runs under random stealing, child first. From iteration 2 on a task enters the pool
+    of the worker that has executed it then. A worker takes its tasks in the order in which they
+    come; one that has none steals the newest task of a random victim. Readings:
+    docs/sources/bats.md.
 
     References
     ----------

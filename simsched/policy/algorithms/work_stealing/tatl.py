@@ -45,17 +45,15 @@ class Tatl(PlacedPolicy[TatlState]):
     -----
     A queue becomes a victim on reaching ``S = C - lambda T_push + mu T_pop`` entries and a thief on
     falling to ``s = mu T_pop``; lambda and mu are the rates at which entries arrive and leave,
-    counted since the start, T_push and T_pop the costs of the machine. A worker takes the oldest of
-    its own tasks (front); when it has none it takes the newest one (rear) of a random victim queue
-    of its domain, else of another domain, and goes on looking until there is one. The task is on
-    its way for as long as a steal over that distance costs, and is then queued at the thief. Tasks
-    are spawned parent first. Readings: docs/sources/laws.md.
+    T_push and T_pop the costs of the machine. A worker takes the oldest of its own tasks; when it
+    has none it takes the newest one of a random victim queue of its domain, else of another domain,
+    and goes on looking until there is one. Readings: docs/sources/laws.md.
 
     References
     ----------
     K. Vikranth, R. Wankar, C. R. Rao, *Topology aware task stealing for on-chip NUMA multi-core
-    processors*, Procedia Computer Science 18, 2013. Q. Chen, M. Guo, *Task Scheduling for
-    Multi-core and Parallel Architectures*, Springer 2017, section 4.3.5 and algorithm 5.
+    processors*, Procedia Computer Science 18, 2013. Q. Chen, M. Guo, Springer 2017, section 4.3.5
+    and algorithm 5.
     """
 
     capacity: int = param(64, low=2)
