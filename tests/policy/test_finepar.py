@@ -102,7 +102,7 @@ def test_the_division_is_close_to_the_best_threshold(kind: str) -> None:
     nonzeros = workload.rows.nonzeros
 
     def time(threshold: int) -> float:
-        mine = policy.short(nonzeros, threshold)
+        mine = nonzeros <= threshold
         return max(devices.gpu_s(nonzeros[mine]), devices.cpu_s(nonzeros[~mine]))
 
     best = min(time(threshold) for threshold in THRESHOLDS)

@@ -9,10 +9,8 @@ import numpy as np
 
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import PlanView, Policy, param
-from simsched.policy.parts.loop import static_chunks
+from simsched.policy.parts.loop import ASSIGNMENTS
 from simsched.workload.graph import BoolArray, Int32Array, TaskGraph
-
-MAPPINGS = ("block", "cyclic")
 
 
 class Team(NamedTuple):
@@ -57,24 +55,6 @@ def make_team(view: PlanView, io: str, pes: int) -> Team:
     return Team(*(np.array(column, np.int32) for column in zip(*pairs, strict=True)))
 
 
-def map_chares(n_tasks: int, n_pes: int, mapping: str) -> Int32Array:
-    """Return the processing element of each task.
-
-    >>> map_chares(5, 2, "block").tolist(), map_chares(5, 2, "cyclic").tolist()
-    ([0, 0, 0, 1, 1], [0, 1, 0, 1, 0])
-    """
-    if mapping == "block":
-        return static_chunks(n_tasks, n_pes)
-    return np.arange(n_tasks, dtype=np.int32) % np.int32(n_pes)
-
-
-def active_workers(view: PlanView, workers: Int32Array) -> BoolArray:
-    """Return which of all workers take part; shape (n_workers,)."""
-    active = np.zeros(view.n_workers, bool)
-    active[workers] = True
-    return active
-
-
 @dataclass(frozen=True, kw_only=True)
 class ChareProgram(Policy[None]):
     """Base of the policies that run chares.
@@ -94,7 +74,7 @@ class ChareProgram(Policy[None]):
     """
 
     pes: int = param(0, low=0)
-    mapping: str = param("block", choices=MAPPINGS)
+    mapping: str = param("block", choices=ASSIGNMENTS)
     least_block_bytes: int = param(0, low=0)
     usable_share: float = param(0.96875, low=0.0, high=1.0)
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from simsched.files.errors import ModelError
 from simsched.machine.model import CoreGroup
 from simsched.policy.contract.base import (
-    AcquireStep,
     Counters,
     Plan,
     PlanView,
@@ -25,6 +24,7 @@ from simsched.policy.contract.base import (
 )
 from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.parts.static_order import own_lists
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.division import Division, divided
 from simsched.workload.graph import (
@@ -116,9 +116,7 @@ def loop_of(program: Workload) -> Loop:
 
 def group_of_worker(view: PlanView, worker: int) -> CoreGroup:
     """Return the kind of core on which a worker runs."""
-    machine = view.machine
-    core = int(machine.thread_core[view.worker_thread[worker]])
-    return machine.core_groups[int(machine.core_group[core])]
+    return view.machine.core_groups[int(view.machine.thread_group[view.worker_thread[worker]])]
 
 
 def sides_of(view: PlanView, threads: int) -> Sides:
@@ -305,12 +303,9 @@ class DividingPolicy(PlacedPolicy[DivisionState]):
             return central_queue(graph)
         workers = list(state.sides.cpu)
         workers += [device for device in state.sides.devices for _ in (COPY_IN, KERNEL, COPY_OUT)]
-        active = np.zeros(view.n_workers, bool)
-        active[workers] = True
-        return Plan(
-            acquire=(AcquireStep("worker", "own", "oldest"),),
-            instance_of=np.array(workers, np.int32),
-            active_workers=active,
+        return own_lists(
+            np.array(workers, np.int32),
+            active_workers=np.isin(np.arange(view.n_workers), workers),
         )
 
     def on_iteration(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import Counters
-from simsched.policy.parts.subgraphs import levels
+from simsched.policy.parts.subgraphs import depths, levels
 from simsched.workload.graph import BoolArray, FloatArray, Int32Array, Int64Array, TaskGraph
 
 Int8Array = NDArray[np.int8]
@@ -43,14 +43,12 @@ def exact_footprint(graph: TaskGraph) -> Int64Array:
     """
     task, block, n_bytes = _touched(graph)
     found = np.zeros(graph.n_tasks, np.int64)
-    order = levels(graph)
-    depth = np.zeros(graph.n_tasks, np.int64)
-    for level, tasks in enumerate(order):
-        depth[tasks] = level
+    depth = depths(graph)
+    n_levels = int(depth.max(initial=0)) + 1
     carried = (task[:0], block[:0], n_bytes[:0])
     at_depth = np.argsort(depth[task], kind="stable")
-    begins = np.searchsorted(depth[task][at_depth], np.arange(len(order) + 1))
-    for level in range(len(order) - 1, -1, -1):
+    begins = np.searchsorted(depth[task][at_depth], np.arange(n_levels + 1))
+    for level in reversed(range(n_levels)):
         own = at_depth[begins[level] : begins[level + 1]]
         here = _merged(
             np.concatenate([task[own], carried[0]]),
@@ -96,14 +94,20 @@ def shared_cache_bytes(machine: Machine, domains: NDArray[np.integer]) -> int:
     )
 
 
-def missing_bytes(counters: Counters, machine: Machine) -> Int64Array | None:
-    """Return the bytes that missed the outermost caches of one core each, per counter group."""
+def private_level(machine: Machine) -> int | None:
+    """Return the outermost level of caches whose instances serve one core each, if there is one."""
     private = [
         level
         for level, cache in enumerate(machine.caches)
         if np.bincount(cache.core_instance).max() == 1
     ]
-    return counters.group_missing_bytes[:, private[-1]] if private else None
+    return private[-1] if private else None
+
+
+def missing_bytes(counters: Counters, machine: Machine) -> Int64Array | None:
+    """Return the bytes that missed these caches, per counter group."""
+    level = private_level(machine)
+    return None if level is None else counters.group_missing_bytes[:, level]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +143,7 @@ def cut_by_level(graph: TaskGraph, level: int, *, root_level: int = 1) -> Tiers:
 
     A task above the level that spawns nothing is a root as well.
     """
-    reached = np.zeros(graph.n_tasks, bool)
-    for depth, tasks in enumerate(levels(graph)):
-        reached[tasks] = depth + root_level >= level
-    return cut_at(graph, reached)
+    return cut_at(graph, depths(graph) + root_level >= level)
 
 
 def cut_at(graph: TaskGraph, low: BoolArray) -> Tiers:

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simsched.policy.parts.subgraphs import levels, preorder, subtree_sizes
+from simsched.policy.parts.subgraphs import depths, levels, preorder, subtree_sizes
 from simsched.workload.builder import accesses, adjacency, build_graph, entries
 from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph, Workload
+
+ASSIGNMENTS = ("block", "cyclic")  #: of loop items to workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +103,7 @@ def _keep(graph: TaskGraph) -> _Parts:
     body, join = kept(graph)
     first = preorder(graph)
     last = first + subtree_sizes(graph) - 1
-    depth = np.zeros(n, np.int64)
-    for level, tasks in enumerate(levels(graph)):
-        depth[tasks] = level
+    depth = depths(graph)
     bodies, joins = np.flatnonzero(body), np.flatnonzero(join)
     task = np.concatenate([bodies, joins])
     is_join = np.arange(len(task)) >= len(bodies)
@@ -159,6 +159,17 @@ def static_chunks(n_items: int, n_workers: int) -> Int32Array:
     sizes = np.full(n_workers, share)
     sizes[:larger] += 1
     return np.repeat(np.arange(n_workers, dtype=np.int32), sizes)
+
+
+def assigned(n_items: int, n_workers: int, how: str) -> Int32Array:
+    """Return the worker of each loop item: contiguous parts, or single items in turn.
+
+    >>> assigned(5, 2, "block").tolist(), assigned(5, 2, "cyclic").tolist()
+    ([0, 0, 0, 1, 1], [0, 1, 0, 1, 0])
+    """
+    if how == "block":
+        return static_chunks(n_items, n_workers)
+    return np.arange(n_items, dtype=np.int32) % np.int32(n_workers)
 
 
 def least_of_loop(workload: Workload) -> Iterator[Workload]:

@@ -135,24 +135,6 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return float(np.percentile(np.asarray(values), percent)) if len(values) else -math.inf
 
 
-def map_ratio(slower_s: float, faster_s: float) -> float:
-    """Return how many map tasks a fast node ends in the time of one on a slow node (equation 7.7).
-
-    >>> map_ratio(90.0, 30.0)
-    3.0
-    """
-    return slower_s / faster_s
-
-
-def shuffle_lag(computed: Sequence[int], communicated: Sequence[int]) -> int:
-    """Return how many map tasks are computed but not delivered to the reducers, over all nodes.
-
-    >>> shuffle_lag([4, 3, 2], [3, 1, 1])
-    4
-    """
-    return abs(sum(computed) - sum(communicated))
-
-
 def reduce_bins(n_reduces: int, multiplier: int, factors: Sequence[float]) -> list[int]:
     """Return how many hash bins each reduce task gets, in proportion to its node's speed.
 

@@ -309,8 +309,6 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
         """Return a pool for each worker, filled by the runtime alone."""
         state.load(view, graph)
         self.open_queues(view, state)
-        active = np.zeros(view.n_workers, bool)
-        active[state.order] = True
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             pool_groups=(
@@ -324,7 +322,7 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
                 PoolGroup("pushed"),
             ),
             spawn_order=PARENT_FIRST,
-            active_workers=active,
+            active_workers=np.isin(np.arange(view.n_workers), state.order),
         )
 
     # -------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,18 +20,11 @@ from simsched.policy.parts.division import (
     group_of_worker,
 )
 from simsched.policy.parts.placement import host_nodes
+from simsched.policy.parts.static_order import ScheduledWorkload
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.division import Division
-from simsched.workload.graph import BoolArray, Int32Array, Int64Array, Workload
+from simsched.workload.graph import BoolArray, Int64Array, Workload
 from simsched.workload.sparse_rows import MatrixWorkload, RowCosts
-
-
-@dataclass(frozen=True, eq=False)
-class PlacedTasks(Workload):
-    """A program whose tasks have their workers."""
-
-    #: shape (n_tasks,): worker of each task
-    worker: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,32 +71,27 @@ def any_rows(program: MatrixWorkload) -> Workload:
     return Workload(program.name, graph, program.iterations, division=division)
 
 
-def n_nonzeros(nonzeros: Int64Array) -> int:
-    """Return the non-zeros of some rows."""
-    return int(nonzeros.sum())
-
-
 def measured(view: PlanView, sides: Sides, costs: RowCosts) -> Devices:
     """Return how fast the two sides are."""
     cpu = group_of_worker(view, sides.cpu[0])
     worker = sides.devices[0]
     gpu = group_of_worker(view, worker)
-    path_s, byte_s = host_path(view.machine, int(view.worker_domain[worker]))
+    path_s, bytes_per_s = host_path(view.machine, int(view.worker_domain[worker]))
     launch = view.machine.costs.kernel_launch_ps * 1e-12 + 2 * path_s
-    return Devices(costs, cpu.ops_per_s * len(sides.cpu), gpu.ops_per_s, launch, byte_s)
+    return Devices(costs, cpu.ops_per_s * len(sides.cpu), gpu.ops_per_s, launch, 1.0 / bytes_per_s)
 
 
 def host_path(machine: Machine, domain: int) -> tuple[float, float]:
-    """Return latency and seconds per byte between a domain and its nearest main memory."""
+    """Return latency and bytes per second between a domain and its nearest main memory."""
     hosts = host_nodes(machine)
     node = next(n for n in machine.touch_order[domain].tolist() if n in hosts)
     path = machine.paths[domain][node]
-    return path.latency_ps * 1e-12, 1.0 / min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
+    return path.latency_ps * 1e-12, min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
 
 
 def divided_rows(
     view: PlanView, sides: Sides, program: MatrixWorkload, on_gpu: BoolArray
-) -> PlacedTasks:
+) -> ScheduledWorkload:
     """Return the program with some rows on the first device and the others on the processor."""
     costs, nonzeros = program.costs, program.rows.nonzeros
     ops, who, read, written, classes = [], [], [], [], []
@@ -117,14 +105,14 @@ def divided_rows(
 
     rest = nonzeros[~on_gpu]
     for worker, part in zip(sides.cpu, _equal_parts(rest, len(sides.cpu)), strict=True):
-        sizes = n_nonzeros(part) * costs.nonzero_bytes, len(part) * costs.result_bytes
+        sizes = int(part.sum()) * costs.nonzero_bytes, len(part) * costs.result_bytes
         add(CPU, CPU_PART, worker, costs.on_cpu(part), sizes)
     n_cpu = len(who)
     if sides.devices:
         worker, mine = sides.devices[0], nonzeros[on_gpu]
         group = group_of_worker(view, worker)
         launch = view.machine.costs.kernel_launch_ps * 1e-12 * group.ops_per_s * bool(len(mine))
-        add(group.kind, COPY_IN, worker, 0.0, (n_nonzeros(mine) * costs.nonzero_bytes, 0))
+        add(group.kind, COPY_IN, worker, 0.0, (int(mine.sum()) * costs.nonzero_bytes, 0))
         add(group.kind, KERNEL, worker, launch + costs.on_gpu(mine), (0, 0))
         add(group.kind, COPY_OUT, worker, 0.0, (0, len(mine) * costs.result_bytes))
     n = len(who)
@@ -149,7 +137,7 @@ def divided_rows(
         block_bytes=program.graph.block_bytes,
     )
     worker_of = np.array(who, np.int32)
-    return PlacedTasks(program.name, graph, parameters=program.parameters, worker=worker_of)
+    return ScheduledWorkload(program.name, graph, parameters=program.parameters, worker=worker_of)
 
 
 def _equal_parts(nonzeros: Int64Array, count: int) -> list[Int64Array]:

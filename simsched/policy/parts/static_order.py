@@ -1,22 +1,32 @@
-"""Keeping the order of a static schedule on every worker."""
+"""Static schedules: tasks with workers of their own, and their order on every worker."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.policy.contract.base import AcquireStep, Plan
 from simsched.workload.builder import adjacency
 from simsched.workload.graph import FloatArray, Int32Array, TaskGraph, Workload
 
 
 @dataclass(frozen=True, eq=False)
 class ScheduledWorkload(Workload):
-    """A program whose tasks wait for each other in the order of a schedule."""
+    """A program whose tasks have their workers."""
 
     #: shape (n_tasks,): worker of each task
     worker: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+
+
+def own_lists(worker: Int32Array, **others: Any) -> Plan:
+    """Return the plan in which every worker executes its own tasks only, the oldest one first.
+
+    `others` are fields of the plan.
+    """
+    return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=worker, **others)
 
 
 def scheduled(

@@ -43,6 +43,14 @@ def levels(graph: TaskGraph) -> list[Int64Array]:
         found.append(below.astype(np.int64))
 
 
+def depths(graph: TaskGraph) -> Int64Array:
+    """Return the level of each task in the spawn tree, 0 for parentless ones; shape (n_tasks,)."""
+    depth = np.zeros(graph.n_tasks, np.int64)
+    for level, tasks in enumerate(levels(graph)):
+        depth[tasks] = level
+    return depth
+
+
 def subtree_sums(graph: TaskGraph, own: NDArray[np.generic]) -> Int64Array:
     """Return a quantity of each task added up over its subtree (Chen and Guo 2017, Eq. 3.6).
 

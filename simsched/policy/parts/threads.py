@@ -171,11 +171,9 @@ class ThreadScheduler(PlacedPolicy[Queues]):
 
     def swap(self, view: HookView, state: Queues, first: int, second: int) -> list[Move]:
         """Return moves with which the running threads of two cores change places."""
-        live = view.live
-        moves: list[Move] = []
-        for core, target in ((first, second), (second, first)):
-            task = live.running_task(core)
-            if task >= 0:
-                state.note_move(state.thread_of(task), target)
-                moves.append(Preempt(core))
-        return moves
+        running = [(view.live.running_task(core), core) for core in (first, second)]
+        return [
+            self.relocate(view, state, task, core, first + second - core)
+            for task, core in running
+            if task >= 0
+        ]

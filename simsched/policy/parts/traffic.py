@@ -34,7 +34,7 @@ def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) ->
 
 
 def hotness(samples: Int64Array, pages: Int64Array) -> FloatArray:
-    """Return the estimated traffic of each block: Hot = (n_p / b) * (a_1 + ... + a_b) (equation 4)."""
+    """Return the estimated traffic of each block: (n_p / b) * (a_1 + ... + a_b) (equation 4)."""
     n_samples = samples.shape[1]
     if n_samples == 0:
         return np.zeros(len(pages))

@@ -15,6 +15,7 @@ from simsched.policy.parts.division import (
     group_of_worker,
     rounded,
 )
+from simsched.policy.parts.sparse_division import host_path
 from simsched.workload.graph import BoolArray, Int64Array
 
 MODELS = ("none", "profile_db", "code_model")
@@ -79,22 +80,19 @@ def part_s(view: PlanView, state: DivisionState, part: int, units: float) -> flo
     Threads of the processor work beside each other; copies and kernel of a device come one after
     the other, a copy with the latency and the rate of its path.
     """
-    division, graph, machine = view.workload.division, view.workload.graph, view.machine
+    division, graph = view.workload.division, view.workload.graph
     assert division is not None
     compute = [fixed + each * max(units, least) for fixed, each, least in _ops_s(view, state, part)]
     if part < state.sides.first_device:
         return max(max(compute), 1e-15)
     worker = state.sides.devices[part - state.sides.first_device]
-    domain = int(view.worker_domain[worker])
-    node = next(n for n in machine.touch_order[domain].tolist() if machine.nodes[n].kind != "GPU")
-    path = machine.paths[domain][node]
+    latency_s, bytes_per_s = host_path(view.machine, int(view.worker_domain[worker]))
     copying = 0.0
     for task in np.flatnonzero(division.part == part).tolist():
         span = slice(int(graph.access_ptr[task]), int(graph.access_ptr[task + 1]))
         each = division.unit_read_bytes[span] + division.unit_written_bytes[span]
         for moved in each.tolist():
-            rate = min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
-            copying += path.latency_ps * 1e-12 + moved * units / rate
+            copying += latency_s + moved * units / bytes_per_s
     return max(sum(compute) + copying, 1e-15)
 
 

@@ -9,17 +9,16 @@ from functools import cache
 
 import numpy as np
 
-from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
+from simsched.policy import PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.division import Sides, sides_of
 from simsched.policy.parts.sparse_division import (
     Devices,
-    PlacedTasks,
     any_rows,
     divided_rows,
     measured,
-    n_nonzeros,
 )
+from simsched.policy.parts.static_order import ScheduledWorkload, own_lists
 from simsched.workload.graph import BoolArray, FloatArray, Int64Array, TaskGraph, Workload
 from simsched.workload.sparse_rows import MatrixWorkload, SparseRows, band_rows, rmat_rows
 
@@ -128,12 +127,7 @@ class FinePar(PlacedPolicy[None]):
         nonzeros = program.rows.nonzeros
         if not sides.devices or not sides.cpu:
             return np.full(len(nonzeros), bool(sides.devices))
-        threshold = self.threshold(view, sides, program)
-        return self.short(nonzeros, threshold)
-
-    def short(self, nonzeros: Int64Array, threshold: int) -> BoolArray:
-        """Return which rows the device gets with a threshold."""
-        short: BoolArray = nonzeros <= threshold
+        short: BoolArray = nonzeros <= self.threshold(view, sides, program)
         return short
 
     def threshold(self, view: PlanView, sides: Sides, program: MatrixWorkload) -> int:
@@ -142,7 +136,7 @@ class FinePar(PlacedPolicy[None]):
         kind = self.matrix_type(program.rows, view.rng)
         for_cpu, for_gpu = self.models(devices, kind)
         nonzeros = program.rows.nonzeros
-        parts = [(nonzeros[mine], nonzeros[~mine]) for mine in self._divisions(nonzeros)]
+        parts = [(nonzeros[mine], nonzeros[~mine]) for mine in divisions(nonzeros)]
 
         def cost(position: int) -> float:
             gpu, cpu = parts[position]
@@ -150,8 +144,7 @@ class FinePar(PlacedPolicy[None]):
 
         peak = math.log(devices.gpu_ops_per_s / devices.cpu_ops_per_s)
         distance = [
-            abs(math.log((n_nonzeros(gpu) + 1) / (n_nonzeros(cpu) + 1)) - peak)
-            for gpu, cpu in parts
+            abs(math.log((int(gpu.sum()) + 1) / (int(cpu.sum()) + 1)) - peak) for gpu, cpu in parts
         ]
         start = distance.index(min(distance))
         choices = range(start % self.step, len(THRESHOLDS), self.step)
@@ -162,38 +155,31 @@ class FinePar(PlacedPolicy[None]):
         """Return the type of a matrix from a sample of its rows."""
         count = min(self.sample_rows, len(rows.nonzeros))
         chosen = rng.choice(len(rows.nonzeros), count, replace=False)
-        total, near = (
-            max(1, n_nonzeros(rows.nonzeros[chosen])),
-            max(1, n_nonzeros(rows.near[chosen])),
-        )
+        total = max(1, int(rows.nonzeros[chosen].sum()))
+        near = max(1, int(rows.near[chosen].sum()))
         return QUASI_DIAGONAL if near / total > self.diagonal_threshold else OTHER
 
     def models(self, devices: Devices, kind: int) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients of processor and device, fitted on matrices of one type."""
-        cpu: list[Int64Array] = []
-        gpu: list[Int64Array] = []
-        for nonzeros in training_rows(kind):
-            for mine in self._divisions(nonzeros):
-                cpu += [nonzeros[~mine]] if n_nonzeros(nonzeros[~mine]) else []
-                gpu += [nonzeros[mine]] if n_nonzeros(nonzeros[mine]) else []
+        pairs = [(rows, mine) for rows in training_rows(kind) for mine in divisions(rows)]
+        cpu = [rows[~mine] for rows, mine in pairs if rows[~mine].any()]
+        gpu = [rows[mine] for rows, mine in pairs if rows[mine].any()]
         return (
             fit(cpu, [devices.cpu_s(part) for part in cpu]),
             fit(gpu, [devices.gpu_s(part) for part in gpu]),
         )
 
-    def _divisions(self, nonzeros: Int64Array) -> list[BoolArray]:
-        """Return which rows the device gets with each threshold."""
-        return [self.short(nonzeros, threshold) for threshold in THRESHOLDS]
-
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return a plan in which every task has its worker."""
         program = view.workload
-        if not isinstance(program, PlacedTasks):
+        if not isinstance(program, ScheduledWorkload):
             return central_queue(graph)
-        return Plan(
-            acquire=(AcquireStep("worker", "own", "oldest"),),
-            instance_of=program.worker,
-        )
+        return own_lists(program.worker)
+
+
+def divisions(nonzeros: Int64Array) -> list[BoolArray]:
+    """Return which rows the device gets with each threshold: the short ones."""
+    return [nonzeros <= threshold for threshold in THRESHOLDS]
 
 
 @cache

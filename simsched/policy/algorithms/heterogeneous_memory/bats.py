@@ -115,15 +115,9 @@ class Bats(Policy[BatsState]):
         if graph is view.workload.init or not self.balancer or graph.n_blocks == 0:
             return stealing_plan()
         monitoring = monitoring_workers(view.worker_domain, self.monitor_threads)
-        active = np.ones(view.n_workers, bool)
-        active[monitoring] = False
-        plan = stealing_plan(active_workers=active)
-        return Plan(
-            acquire=plan.acquire,
-            spawn_order=plan.spawn_order,
-            active_workers=active,
-            monitor=monitor(view, self.sample_pages, len(monitoring)),
-        )
+        active = ~np.isin(np.arange(view.n_workers), monitoring)
+        polled = monitor(view, self.sample_pages, len(monitoring))
+        return replace(stealing_plan(active_workers=active), monitor=polled)
 
     def on_iteration(self, view: PlanView, state: BatsState, counters: Counters) -> Update | None:
         """Return migrations after iteration 1, and new plans until all subgraphs are settled."""

@@ -130,16 +130,11 @@ class Samr(SpeculativePolicy[History]):
                 for a in state.memo["stragglers"]
                 if state.tasks.kind[a.task] == kind
                 and a.node != node
-                and not self._is_barred(view, state, node, a)
+                and not self.is_slow(view, state, node, kind, int(state.tasks.job[a.task]))
                 and self.may_back_up(view, state, a)
             ),
             None,
         )
-
-    def _is_barred(self, view: HookView, state: History, node: int, attempt: Attempt) -> bool:
-        """Return whether a node is too slow for a backup of an attempt."""
-        job, kind = int(state.tasks.job[attempt.task]), int(state.tasks.kind[attempt.task])
-        return self.is_slow(view, state, node, kind, job)
 
     def is_slow(self, view: HookView, state: History, node: int, kind: int, job: int) -> bool:
         """Return whether a node is map slow or reduce slow in a job (equation 7.12)."""

@@ -12,7 +12,7 @@ import numpy as np
 from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.algorithms.mapreduce.hadoop import HadoopDefault
 from simsched.policy.parts.mapreduce import Attempt, Tracker
-from simsched.policy.parts.mapreduce_formulas import map_ratio, reduce_bins, shuffle_lag
+from simsched.policy.parts.mapreduce_formulas import reduce_bins
 from simsched.policy.parts.mapreduce_sizes import node_speeds, scaled, smallest_reduces
 from simsched.policy.parts.mapreduce_speculation import History
 from simsched.workload.graph import Workload
@@ -153,7 +153,7 @@ class Tarazu(HadoopDefault[Balance]):
         means = {n: sum(times) / len(times) for n, times in state.map_s.items()}
         if node not in means or len(means) < 2:
             return False
-        ratio = map_ratio(max(means.values()), means[node])
+        ratio = max(means.values()) / means[node]  # equation 7.7
         if ratio <= 1.0:
             return False
         return state.local_run.get(node, 0) >= math.ceil((ratio + 1.0) / (ratio - 1.0))
@@ -181,7 +181,7 @@ class Tarazu(HadoopDefault[Balance]):
         if not in_full:
             return
         computed, delivered = outputs(state)
-        lag = shuffle_lag(computed, delivered)
+        lag = abs(sum(computed) - sum(delivered))
         self.note_lag(state, lag, sum(computed))
         if lag == 0 or not state.running(MAP):
             state.stealing, state.grown = True, 0

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
 from simsched.policy import Counters, Plan, PlanView, Update, param, preset, register, seconds_to_ps
 from simsched.policy.algorithms.numa.cab import BiTierStealing, CabState
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
@@ -19,6 +18,7 @@ from simsched.policy.parts.footprint import (
     cut_by_footprint,
     estimated_footprint,
     exact_footprint,
+    private_level,
 )
 from simsched.policy.parts.subgraphs import subtree_sums
 from simsched.workload.graph import TaskGraph
@@ -48,16 +48,6 @@ def cut_to_caches(
         begins[np.setdiff1d(tiers.roots, large)] = True
         tiers = cut_at(graph, begins)
     return tiers
-
-
-def private_level(machine: Machine) -> int:
-    """Return the outermost level of caches whose instances serve one core each, at least 0."""
-    private = [
-        level
-        for level, cache in enumerate(machine.caches)
-        if len(np.unique(cache.core_instance)) == machine.n_cores
-    ]
-    return private[-1] if private else 0
 
 
 @register("cab_gto_compile")
@@ -142,7 +132,7 @@ class CabGtoProfile(BiTierStealing):
         """Return the cut that follows from what iteration 1 has measured."""
         if not view.machine.caches:
             return None
-        own = counters.group_missing_bytes[:, private_level(view.machine)]
+        own = counters.group_missing_bytes[:, private_level(view.machine) or 0]
         # Retired instructions are counted like the misses: no information mode hides them.
         ops = graph.ops.min(axis=0) + graph.join_ops.min(axis=0)
         if own.sum() < self.cpu_bound_bytes_per_op * ops.sum():

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from simsched.files.errors import PolicyError
 from simsched.policy import (
-    AcquireStep,
     Counters,
     HookView,
     PlacedPolicy,
@@ -25,6 +23,7 @@ from simsched.policy import (
 from simsched.policy.parts.communication import block_writer, messages, numa_factors
 from simsched.policy.parts.loop import flattened, least_of_loop
 from simsched.policy.parts.placement import host_nodes
+from simsched.policy.parts.static_order import own_lists
 from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph, Workload
 
 
@@ -88,16 +87,16 @@ class Numalb(PlacedPolicy[NumalbState]):
     def plan(self, view: PlanView, state: NumalbState, graph: TaskGraph) -> Plan:
         """Return the lists of the workers, contiguous parts for the initialisation."""
         if graph is view.workload.init:
-            return _lists(contiguous_parts(graph.n_tasks, view.n_workers))
-        return _lists(state.worker_of)
+            return own_lists(contiguous_parts(graph.n_tasks, view.n_workers))
+        return own_lists(state.worker_of)
 
     def on_ready(self, view: HookView, state: NumalbState, task: int, worker: int) -> Pool | None:
         if task < len(state.ready_ps):
-            state.ready_ps[task] = _now_ps(view)
+            state.ready_ps[task] = view.live.now_ps()
         return None
 
     def on_finish(self, view: HookView, state: NumalbState, task: int, worker: int) -> None:
-        now = _now_ps(view)
+        now = view.live.now_ps()
         if task < len(state.duration_ps):
             begin = max(int(state.ready_ps[task]), int(state.last_end_ps[worker]))
             state.duration_ps[task] = now - begin
@@ -119,7 +118,7 @@ class Numalb(PlacedPolicy[NumalbState]):
         )
         moves = self._moves(view, state, counters, before)
         return Update(
-            plan=_lists(state.worker_of),
+            plan=own_lists(state.worker_of),
             move_block=moves[0],
             move_node=moves[1],
             migrating_workers=view.n_workers,
@@ -193,14 +192,3 @@ def contiguous_parts(n_tasks: int, n_workers: int) -> Int32Array:
     array([0, 0, 0, 1, 1], dtype=int32)
     """
     return (np.arange(n_tasks) * n_workers // n_tasks).astype(np.int32)
-
-
-def _lists(worker_of: Int32Array) -> Plan:
-    """Return the plan in which every worker executes its own tasks only."""
-    return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=worker_of)
-
-
-def _now_ps(view: HookView) -> int:
-    if view.live is None:
-        raise PolicyError("numalb: there is no running engine to ask for the time")
-    return view.live.now_ps()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simsched.files.errors import PolicyError
-from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
+from simsched.policy import PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.loop import flattened, least_of_loop
 from simsched.policy.parts.sharing import (
@@ -17,15 +17,9 @@ from simsched.policy.parts.sharing import (
     sharing_graph,
     touched_bytes,
 )
+from simsched.policy.parts.static_order import ScheduledWorkload, own_lists
 from simsched.workload.builder import accesses, adjacency, build_graph
-from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
-
-
-@dataclass(frozen=True, eq=False)
-class ScheduledWorkload(Workload):
-    """A program whose tasks stand in the order of a schedule."""
-
-    worker_of: Int32Array | None = None  # shape (n_tasks,): worker of each task
+from simsched.workload.graph import Int64Array, TaskGraph, Workload
 
 
 @register("offline_locality")
@@ -81,9 +75,7 @@ class OfflineLocality(PlacedPolicy[None]):
             return stealing_plan()
         if not isinstance(view.workload, ScheduledWorkload):
             raise PolicyError("offline_locality: plan: the program has not been prepared")
-        return Plan(
-            acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=view.workload.worker_of
-        )
+        return own_lists(view.workload.worker)
 
 
 class _Scheduler:

@@ -16,18 +16,9 @@ from simsched.policy import (
     preset,
     register,
 )
-from simsched.policy.parts.loop import flattened, least_of_loop, static_chunks
-from simsched.policy.parts.static_order import tied
+from simsched.policy.parts.loop import ASSIGNMENTS, assigned, flattened, least_of_loop
+from simsched.policy.parts.static_order import own_lists, tied
 from simsched.workload.graph import BoolArray, Int64Array, TaskGraph, Workload
-
-
-def dynamic_chunks(n_items: int, chunk: int) -> Int64Array:
-    """Return where the chunks of a dynamic schedule begin.
-
-    >>> dynamic_chunks(7, 3).tolist()
-    [0, 3, 6]
-    """
-    return np.arange(0, n_items, chunk)
 
 
 def guided_chunks(n_items: int, n_workers: int, chunk: int) -> Int64Array:
@@ -69,7 +60,7 @@ class OpenmpStatic(PlacedPolicy[None]):
     H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 9 (the OpenMP baseline).
     """
 
-    schedule: str = param("block", choices=("block", "cyclic"))
+    schedule: str = param("block", choices=ASSIGNMENTS)
 
     least = staticmethod(least_of_loop)
 
@@ -77,11 +68,7 @@ class OpenmpStatic(PlacedPolicy[None]):
         return flattened(view.workload)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        if self.schedule == "block":
-            owner = static_chunks(graph.n_tasks, view.n_workers)
-        else:
-            owner = np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
-        return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=owner)
+        return own_lists(assigned(graph.n_tasks, view.n_workers, self.schedule))
 
 
 def _begins(graph: TaskGraph) -> BoolArray:
@@ -144,7 +131,7 @@ class OpenmpDynamic(PlacedPolicy[None]):
         if graph.n_edges > 0:
             return graph
         begins = (
-            dynamic_chunks(graph.n_tasks, self.chunk)
+            np.arange(0, graph.n_tasks, self.chunk)
             if self.schedule == "dynamic"
             else guided_chunks(graph.n_tasks, view.n_workers, self.chunk)
         )

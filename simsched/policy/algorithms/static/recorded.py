@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simsched.files.errors import PolicyError
-from simsched.policy import PARENT_FIRST, AcquireStep, PlacedPolicy, Plan, PlanView, param, register
-from simsched.policy.parts.static_order import tied
-from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
+from simsched.policy import PARENT_FIRST, PlacedPolicy, Plan, PlanView, param, register
+from simsched.policy.parts.loop import assigned
+from simsched.policy.parts.static_order import own_lists, tied
+from simsched.workload.graph import Int64Array, TaskGraph, Workload
 
 
 @register("recorded")
@@ -58,17 +59,10 @@ class Recorded(PlacedPolicy[None]):
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         """Return one pool per worker, from which its tasks are taken as they become ready."""
-        return Plan(
-            acquire=(AcquireStep("worker", "own", "oldest"),),
-            spawn_order=PARENT_FIRST,
-            instance_of=self._workers(view, graph),
-        )
-
-    def _workers(self, view: PlanView, graph: TaskGraph) -> Int32Array:
-        """Return the worker of each task."""
+        worker = np.asarray(self.worker, np.int32)
         if not self.worker or graph is view.workload.init:
-            return np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
-        return np.asarray(self.worker, np.int32)
+            worker = assigned(graph.n_tasks, view.n_workers, "cyclic")
+        return own_lists(worker, spawn_order=PARENT_FIRST)
 
 
 def _tied(graph: TaskGraph, after: Int64Array) -> TaskGraph:

@@ -168,7 +168,7 @@ class Mts(PlacedPolicy[MtsState]):
             if spare[victim] <= 0:
                 probes_ps += _at(costs.steal_probe_ps, away)
                 continue
-            count = min(self._batch(state), spare[victim])
+            count = min(self.batch or max(map(len, state.members.values())), spare[victim])
             spare[victim] -= count
             cost_ps = _at(costs.steal_ps, away) + (count - 1) * costs.push_ps
             delay_ps = max(1, probes_ps // n_looking + cost_ps)
@@ -184,9 +184,6 @@ class Mts(PlacedPolicy[MtsState]):
         if self.victim == "nearest":
             drawn.sort(key=lambda socket: int(view.machine.domain_hops[own, socket]))
         return drawn
-
-    def _batch(self, state: MtsState) -> int:
-        return self.batch or max(map(len, state.members.values()))
 
 
 def _at(costs_ps: tuple[int, ...], distance: int) -> int:
