@@ -9,7 +9,7 @@ import pytest
 
 from simsched.policy import make_policy
 from simsched.policy.contract.base import Transfer
-from simsched.policy.parts.mapreduce import Attempt, Tracker
+from simsched.policy.parts.mapreduce_tracker import Attempt, Tracker
 from simsched.policy.parts.mapreduce_waiting import Waiting
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind

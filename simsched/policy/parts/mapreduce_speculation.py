@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from simsched.policy.contract.base import HookView, param, seconds_to_ps
-from simsched.policy.parts.mapreduce import PS, Attempt, MapReducePolicy, Tracker
+from simsched.policy.parts.mapreduce import PS, MapReducePolicy
 from simsched.policy.parts.mapreduce_formulas import (
     MAP_WEIGHTS,
     REDUCE_WEIGHTS,
@@ -18,6 +18,7 @@ from simsched.policy.parts.mapreduce_formulas import (
     time_to_end,
     update_weights,
 )
+from simsched.policy.parts.mapreduce_tracker import Attempt, Tracker
 from simsched.workload.mapreduce_job import MAP
 
 DEFAULT_WEIGHTS = (MAP_WEIGHTS, REDUCE_WEIGHTS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import register
-from simsched.policy.parts.mapreduce import Tracker
 from simsched.policy.parts.mapreduce_shares import SharedPolicy
+from simsched.policy.parts.mapreduce_tracker import Tracker
 
 
 @register("capacity")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from simsched.policy import param, register
-from simsched.policy.parts.mapreduce import MapReducePolicy, Tracker
+from simsched.policy.parts.mapreduce import MapReducePolicy
+from simsched.policy.parts.mapreduce_tracker import Tracker
 from simsched.workload.mapreduce_job import MAP
 
 
@@ -14,7 +16,7 @@ from simsched.workload.mapreduce_job import MAP
 class Skipping(Tracker):
     """A tracker that knows how often jobs have been passed over."""
 
-    skips: dict[int, int] = field(default_factory=dict)  # by job
+    skips: Counter[int] = field(default_factory=Counter)  # by job
 
     def start_iteration(self) -> None:
         """Forget the counters as well: other jobs begin."""
@@ -60,5 +62,5 @@ class Delay(MapReducePolicy[Skipping]):
         if local is not None:
             state.skips[job] = 0
             return local
-        state.skips[job] = state.skips.get(job, 0) + 1
+        state.skips[job] += 1
         return next(iter(waiting)) if state.skips[job] >= self.most_skips else None

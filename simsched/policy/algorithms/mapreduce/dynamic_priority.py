@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from simsched.policy import HookView, Kill, param, register
-from simsched.policy.parts.mapreduce import Tracker
 from simsched.policy.parts.mapreduce_shares import SharedPolicy, held
+from simsched.policy.parts.mapreduce_tracker import Tracker
+from simsched.workload.mapreduce_job import MAP, REDUCE
 
 
 @dataclass(eq=False)
 class Accounts(Tracker):
     """A tracker that knows what users have spent."""
 
-    spent: dict[str, float] = field(default_factory=dict)  # by user
+    spent: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))  # by user
 
 
 @register("dynamic_priority")
@@ -44,13 +46,12 @@ class DynamicPriority(SharedPolicy[Accounts]):
 
     def kills(self, view: HookView, state: Accounts) -> tuple[Kill, ...]:
         """Charge the users for a heartbeat; nothing is killed."""
-        for kind in (0, 1):
+        for kind in (MAP, REDUCE):
             for user, count in held(state, kind).items():
-                cost = count * self.share(state, user) * self.heartbeat_s
-                state.spent[user] = state.spent.get(user, 0.0) + cost
+                state.spent[user] += count * self.share(state, user) * self.heartbeat_s
         return ()
 
     def need(self, state: Accounts, kind: int, user: str) -> tuple[float, ...]:
         """Return whether the budget is spent, and the part of the share that the user holds."""
-        is_broke = state.spent.get(user, 0.0) >= self.budget
-        return float(is_broke), held(state, kind).get(user, 0) / self.share(state, user)
+        is_broke = state.spent[user] >= self.budget
+        return float(is_broke), held(state, kind)[user] / self.share(state, user)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from simsched.policy import HookView, param, preset, register
-from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import PROGRESS_GAP, lags_behind
 from simsched.policy.parts.mapreduce_speculation import H, SpeculativePolicy
+from simsched.policy.parts.mapreduce_tracker import Attempt
 
 
 @register("hadoop_default")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import register
-from simsched.policy.parts.mapreduce import MapReducePolicy, Tracker
+from simsched.policy.parts.mapreduce import MapReducePolicy
+from simsched.policy.parts.mapreduce_tracker import Tracker
 
 
 @register("hadoop_fifo")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import HookView, PlanView, param, register
-from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import percentile
 from simsched.policy.parts.mapreduce_speculation import History, SpeculativePolicy
+from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.workload.mapreduce_job import MAP, REDUCE
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError
 from simsched.policy import HookView, PlanView, param, register, seconds_to_ps
-from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import (
     longest_first,
     most_stragglers,
@@ -19,6 +18,7 @@ from simsched.policy.parts.mapreduce_formulas import (
 )
 from simsched.policy.parts.mapreduce_history import Recorded, read_history
 from simsched.policy.parts.mapreduce_speculation import History, SpeculativePolicy, running_ps
+from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.workload.mapreduce_job import MAP, REDUCE
 
 

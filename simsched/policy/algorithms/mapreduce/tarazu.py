@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -11,10 +12,10 @@ import numpy as np
 
 from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.algorithms.mapreduce.hadoop import HadoopDefault
-from simsched.policy.parts.mapreduce import Attempt, Tracker
 from simsched.policy.parts.mapreduce_formulas import reduce_bins
 from simsched.policy.parts.mapreduce_sizes import node_speeds, scaled, smallest_reduces
 from simsched.policy.parts.mapreduce_speculation import History
+from simsched.policy.parts.mapreduce_tracker import Attempt, Tracker
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 
@@ -31,7 +32,7 @@ class Balance(History):
     stealing: bool = True  # whether nodes may take map tasks whose data others have
     map_s: dict[int, list[float]] = field(default_factory=dict)  # times of ended map tasks by node
     #: local map tasks that each node has started since its last remote one
-    local_run: dict[int, int] = field(default_factory=dict)
+    local_run: Counter[int] = field(default_factory=Counter)
 
     def start_iteration(self) -> None:
         """Forget the shuffle of the jobs that have ended as well."""
@@ -136,7 +137,7 @@ class Tarazu(HadoopDefault[Balance]):
             state.local_run[node] = 0
             return self._from_slowest(state, remote)
         if local is not None:
-            state.local_run[node] = state.local_run.get(node, 0) + 1
+            state.local_run[node] += 1
         return local
 
     def may_run(self, state: Balance, task: int, node: int) -> bool:
@@ -156,7 +157,7 @@ class Tarazu(HadoopDefault[Balance]):
         ratio = max(means.values()) / means[node]  # equation 7.7
         if ratio <= 1.0:
             return False
-        return state.local_run.get(node, 0) >= math.ceil((ratio + 1.0) / (ratio - 1.0))
+        return state.local_run[node] >= math.ceil((ratio + 1.0) / (ratio - 1.0))
 
     @staticmethod
     def _from_slowest(state: Balance, remote: list[int]) -> int:
@@ -217,7 +218,7 @@ def outputs(state: Tracker) -> tuple[list[int], list[int]]:
     delivered = []
     for job, most in zip(jobs, computed, strict=True):
         maps, reduces = state.tasks.counts[:, job].tolist()
-        parts = [1.0] * state.n_ended.get((REDUCE, job), 0) + list(copied.get(job, {}).values())
+        parts = [1.0] * state.n_ended[REDUCE, job] + list(copied.get(job, {}).values())
         mean = math.fsum(parts) / len(parts) if parts else float(reduces == 0)
         delivered.append(min(most, round(mean * maps)))
     return computed, delivered
