@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.parts.runtime_queues import Q, RuntimeState
+from simsched.policy.parts.runtime_state import Q, RuntimeState
 
 HOST, DEVICE = 0, 1
 TYPES = (HOST, DEVICE)  #: of processors

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import HookView, PlanView, param, preset, register
-from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
+from simsched.policy.parts.runtime_queues import QueuedRuntime
+from simsched.policy.parts.runtime_state import RuntimeState
+from simsched.policy.parts.task_queue import TaskQueue
 
 
 @register("eager")

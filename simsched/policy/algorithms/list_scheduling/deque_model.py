@@ -9,8 +9,10 @@ import numpy as np
 
 from simsched.files.units import PS_PER_S
 from simsched.policy import HookView, PlanView, param, preset, register
-from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
+from simsched.policy.parts.runtime_queues import QueuedRuntime
+from simsched.policy.parts.runtime_state import RuntimeState
 from simsched.policy.parts.schedules import worker_costs
+from simsched.policy.parts.task_queue import TaskQueue
 from simsched.policy.parts.transfer_model import TransferModel
 
 POPS = ("first", "ready")
@@ -41,6 +43,9 @@ class Model:
     length_ps: dict[int, int]
     transfer_ps: dict[int, int]
     chosen: dict[int, tuple[int, int]]
+
+
+State = RuntimeState[Model]
 
 
 @register("dmda")
@@ -100,7 +105,7 @@ class DequeModel(QueuedRuntime[Model]):
         """Return whether queues are sorted by them."""
         return self.sorted_queues
 
-    def open_queues(self, view: PlanView, state: RuntimeState[Model]) -> None:
+    def open_queues(self, view: PlanView, state: State) -> None:
         """Give each worker an empty queue."""
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
         row, cost_s = worker_costs(view, state.graph)
@@ -115,16 +120,14 @@ class DequeModel(QueuedRuntime[Model]):
             chosen={},
         )
 
-    def decide(
-        self, view: HookView, state: RuntimeState[Model], pushed: list[tuple[int, int]]
-    ) -> None:
+    def decide(self, view: HookView, state: State, pushed: list[tuple[int, int]]) -> None:
         """Choose workers for tasks that are pushed at the same time."""
         model = state.queues
         for task, pusher in pushed:
             released = state.releasing[pusher] if pusher >= 0 else set()
             model.chosen[task] = self.best_worker(view, state, task, view.live.now_ps(), released)
 
-    def enqueue(self, view: HookView, state: RuntimeState[Model], task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: State, task: int, pusher: int) -> int:
         """Queue a task where it is expected to end best."""
         model = state.queues
         now = view.live.now_ps()
@@ -137,12 +140,12 @@ class DequeModel(QueuedRuntime[Model]):
         queue.tasks.push(task, state.priority[task] if self.sorted_queues else 0)
         return worker
 
-    def announced_to(self, state: RuntimeState[Model], task: int, owner: int) -> list[int]:
+    def announced_to(self, state: State, task: int, owner: int) -> list[int]:
         """Return the worker that has been chosen."""
         return [owner]
 
     def best_worker(
-        self, view: HookView, state: RuntimeState[Model], task: int, now: int, released: set[int]
+        self, view: HookView, state: State, task: int, now: int, released: set[int]
     ) -> tuple[int, int]:
         """Return the worker with the smallest fitness, and the time of copies."""
         model = state.queues
@@ -165,7 +168,7 @@ class DequeModel(QueuedRuntime[Model]):
         worker, _, cost = min(ends, key=lambda e: self.alpha * (e[1] - earliest) + self.beta * e[2])
         return worker, cost
 
-    def choose(self, view: HookView, state: RuntimeState[Model], worker: int) -> int | None:
+    def choose(self, view: HookView, state: State, worker: int) -> int | None:
         """Take a task out of the worker's queue."""
         model = state.queues
         queue, now = model.workers[worker], view.live.now_ps()
@@ -184,9 +187,7 @@ class DequeModel(QueuedRuntime[Model]):
             queue.start_ps = now + queue.pipeline_ps
         return task
 
-    def note_start(
-        self, view: HookView, state: RuntimeState[Model], task: int, worker: int
-    ) -> None:
+    def note_start(self, view: HookView, state: State, task: int, worker: int) -> None:
         """Count the task's computation instead of its transfers."""
         model = state.queues
         queue, length = model.workers[worker], model.length_ps[task]
@@ -194,7 +195,7 @@ class DequeModel(QueuedRuntime[Model]):
         queue.pipeline_ps += length - model.transfer_ps.pop(task)
         queue.start_ps = view.live.now_ps() + queue.pipeline_ps
 
-    def note_end(self, view: HookView, state: RuntimeState[Model], task: int, worker: int) -> None:
+    def note_end(self, view: HookView, state: State, task: int, worker: int) -> None:
         """Count the task no longer."""
         model = state.queues
         queue = model.workers[worker]
