@@ -22,7 +22,7 @@ from simsched.policy.algorithms.divided_work.finepar import (
     predicted_s,
 )
 from simsched.policy.contract.base import PlanView
-from simsched.policy.parts.division import sides_of
+from simsched.policy.parts.division_steps import sides_of
 from simsched.policy.parts.sparse_division import measured
 from simsched.workload.registry import make_workload
 from simsched.workload.sparse_rows import MatrixWorkload, RowCosts, band_rows, rmat_rows

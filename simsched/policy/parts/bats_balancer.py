@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simsched.policy.contract.base import Counters, Monitor, PlanView
-from simsched.policy.parts.placement import host_nodes
+from simsched.policy.parts.host_memory import host_nodes
 from simsched.policy.parts.traffic import choose_moves, hotness, sample_pages
 from simsched.workload.graph import Int32Array, Int64Array
 

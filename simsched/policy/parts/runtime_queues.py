@@ -31,7 +31,8 @@ from simsched.policy.contract.base import (
     param,
     seconds_to_ps,
 )
-from simsched.policy.parts.placement import PlacedPolicy, host_nodes
+from simsched.policy.parts.host_memory import host_nodes
+from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.runtime_state import (
     AGAIN,
     CORE_AGAIN,

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.machine.model import Machine
 from simsched.policy.contract.base import PlanView
-from simsched.policy.parts.division import (
+from simsched.policy.parts.division_steps import (
     CLASSES,
     COPY_IN,
     COPY_OUT,
@@ -19,7 +18,7 @@ from simsched.policy.parts.division import (
     Sides,
     group_of_worker,
 )
-from simsched.policy.parts.placement import host_nodes
+from simsched.policy.parts.host_memory import host_path
 from simsched.policy.parts.static_order import ScheduledWorkload
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.division import Division
@@ -79,14 +78,6 @@ def measured(view: PlanView, sides: Sides, costs: RowCosts) -> Devices:
     path_s, bytes_per_s = host_path(view.machine, int(view.worker_domain[worker]))
     launch = view.machine.costs.kernel_launch_ps * 1e-12 + 2 * path_s
     return Devices(costs, cpu.ops_per_s * len(sides.cpu), gpu.ops_per_s, launch, 1.0 / bytes_per_s)
-
-
-def host_path(machine: Machine, domain: int) -> tuple[float, float]:
-    """Return latency and bytes per second between a domain and its nearest main memory."""
-    hosts = host_nodes(machine)
-    node = next(n for n in machine.touch_order[domain].tolist() if n in hosts)
-    path = machine.paths[domain][node]
-    return path.latency_ps * 1e-12, min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
 
 
 def divided_rows(

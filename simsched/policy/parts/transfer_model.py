@@ -5,7 +5,7 @@ from __future__ import annotations
 from simsched.files.units import PS_PER_S
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import HookView
-from simsched.policy.parts.placement import host_nodes
+from simsched.policy.parts.host_memory import host_nodes
 from simsched.workload.graph import TaskGraph
 
 

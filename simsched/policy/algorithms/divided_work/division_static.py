@@ -12,10 +12,10 @@ from simsched.policy.parts.division import (
     DividingPolicy,
     DivisionState,
     device_shares,
-    group_of_worker,
     rounded,
 )
-from simsched.policy.parts.sparse_division import host_path
+from simsched.policy.parts.division_steps import group_of_worker
+from simsched.policy.parts.host_memory import host_path
 from simsched.workload.graph import BoolArray, Int64Array
 
 MODELS = ("none", "profile_db", "code_model")

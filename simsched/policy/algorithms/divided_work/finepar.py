@@ -11,7 +11,7 @@ import numpy as np
 
 from simsched.policy import PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.parts.central_queue import central_queue
-from simsched.policy.parts.division import Sides, sides_of
+from simsched.policy.parts.division_steps import Sides, sides_of
 from simsched.policy.parts.sparse_division import (
     Devices,
     any_rows,

@@ -19,8 +19,8 @@ from simsched.policy import (
 )
 from simsched.policy.parts.chares import ChareProgram, make_team
 from simsched.policy.parts.charm_moves import COMPUTE, FETCH, MoveCost, MovingWorkload, with_moves
+from simsched.policy.parts.host_memory import host_nodes
 from simsched.policy.parts.loop import assigned, flatten, least_of_loop
-from simsched.policy.parts.placement import host_nodes
 from simsched.policy.parts.residency import Residency, plan_residency
 from simsched.workload.graph import Int32Array, TaskGraph, Workload
 

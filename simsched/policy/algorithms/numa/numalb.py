@@ -21,8 +21,8 @@ from simsched.policy import (
     seconds_to_ps,
 )
 from simsched.policy.parts.communication import block_writer, messages, numa_factors
+from simsched.policy.parts.host_memory import host_nodes
 from simsched.policy.parts.loop import flattened, least_of_loop
-from simsched.policy.parts.placement import host_nodes
 from simsched.policy.parts.static_order import own_lists
 from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph, Workload
 
