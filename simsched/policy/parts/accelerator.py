@@ -9,6 +9,7 @@ nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,6 +98,8 @@ class AcceleratorPolicy(PlacedPolicy[S]):
     applications on the first node of the host; everything else is placed as `placement` says.
     """
 
+    critical_first: ClassVar[bool] = False  #: whether critical kernels overtake the queue
+
     def place(self, view: PlanView, state: S) -> Placement:
         """Return the placement of the base class with pinned buffers in pinned memory."""
         placed = super().place(view, state)
@@ -110,6 +113,7 @@ class AcceleratorPolicy(PlacedPolicy[S]):
         """Return a plan with one queue per engine, and the group that each task enters."""
         layout = lay_out(view, graph)
         capacity = FULL if graph.occupancy is not None else 1
+        first = layout.is_kernel & layout.is_critical & self.critical_first
         return Plan(
             acquire=(
                 AcquireStep("worker", "own", "newest"),
@@ -118,14 +122,18 @@ class AcceleratorPolicy(PlacedPolicy[S]):
             ),
             pool_groups=GROUPS,
             spawn_order=PARENT_FIRST,
-            group_of=self.groups(layout),
+            group_of=np.where(first, FIRST, QUEUE).astype(np.int8),
             instance_of=layout.domain,
             devices=(Device("engine", capacity),),
         )
 
-    def groups(self, layout: Layout) -> NDArray[np.int8]:
-        """Return the pool group that each task enters; the queue by default."""
-        return np.full(len(layout.domain), QUEUE, np.int8)
+
+def with_device(plan: Plan, name: str, capacity: int) -> Plan:
+    """Return a plan in which what overtakes the queue has a device of its own."""
+    groups = list(GROUPS)
+    groups[FIRST] = replace(groups[FIRST], device=name)
+    devices = (*plan.devices, Device(name, capacity))
+    return replace(plan, pool_groups=tuple(groups), devices=devices)
 
 
 def pinned_nodes(machine: Machine) -> list[int]:

@@ -31,7 +31,7 @@ def task_bytes(graph: TaskGraph) -> Int64Array:
     then written does not make data larger.
     """
     task, _, n_bytes = _touched(graph)
-    return _sums(task, n_bytes, graph.n_tasks)
+    return np.bincount(task, n_bytes, graph.n_tasks).astype(np.int64)
 
 
 def exact_footprint(graph: TaskGraph) -> Int64Array:
@@ -174,13 +174,6 @@ def _merged(
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the pairs of task and block once each, with the sum of bytes, at most the block's."""
     pairs, place = np.unique(task * max(len(block_bytes), 1) + block, return_inverse=True)
-    total = _sums(place, n_bytes, len(pairs))
+    total = np.bincount(place, n_bytes, len(pairs)).astype(np.int64)
     owner, part = np.divmod(pairs, max(len(block_bytes), 1))
     return owner, part, np.minimum(total, block_bytes[part])
-
-
-def _sums(index: Int64Array, values: Int64Array, n: int) -> Int64Array:
-    """Return the sums of the values with equal index; shape (n,)."""
-    total = np.zeros(n, np.int64)
-    np.add.at(total, index, values)
-    return total

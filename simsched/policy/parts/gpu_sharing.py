@@ -8,20 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import Device, HookView, Pace, Plan, PlanView, S
-from simsched.policy.parts.accelerator import (
-    FIRST,
-    FULL,
-    GROUPS,
-    QUEUE,
-    AcceleratorPolicy,
-    Layout,
-    lay_out,
-)
+from simsched.policy.contract.base import HookView, Pace, Plan, PlanView, S
+from simsched.policy.parts.accelerator import FULL, AcceleratorPolicy, Layout, lay_out, with_device
 from simsched.policy.parts.schedules import worker_rows
 from simsched.workload.graph import BoolArray, FloatArray, TaskGraph, Workload
 
@@ -35,6 +28,8 @@ MEMORY_BYTES_PER_S = 288e9
 class PartitionedPolicy(AcceleratorPolicy[S]):
     """Base of policies that give critical kernels a part of the device and the rest to batch."""
 
+    critical_first: ClassVar[bool] = True
+
     def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
         """Return the parts of the device for critical kernels and for batch kernels."""
         raise NotImplementedError
@@ -42,14 +37,7 @@ class PartitionedPolicy(AcceleratorPolicy[S]):
     def plan(self, view: PlanView, state: S, graph: TaskGraph) -> Plan:
         """Return the plan of the base class with a device for each part."""
         plan = super().plan(view, state, graph)
-        groups = list(GROUPS)
-        groups[FIRST] = replace(groups[FIRST], device="critical")
-        devices = (*plan.devices, Device("critical", plan.devices[0].capacity))
-        return replace(plan, pool_groups=tuple(groups), devices=devices)
-
-    def groups(self, layout: Layout) -> NDArray[np.int8]:
-        """Return the group of each task: critical kernels have a part of their own."""
-        return np.where(layout.is_kernel & layout.is_critical, FIRST, QUEUE).astype(np.int8)
+        return with_device(plan, "critical", plan.devices[0].capacity)
 
 
 def sides(layout: Layout) -> tuple[BoolArray, BoolArray]:

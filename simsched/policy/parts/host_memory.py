@@ -18,9 +18,13 @@ def room_of(machine: Machine) -> Int64Array:
     return np.array([node.capacity_bytes for node in machine.nodes], np.int64)
 
 
+def nearest_host(machine: Machine, domain: int) -> int:
+    """Return the memory node of the host that comes first at a touch from a domain."""
+    hosts = host_nodes(machine)
+    return next(int(node) for node in machine.touch_order[domain] if node in hosts)
+
+
 def host_path(machine: Machine, domain: int) -> tuple[float, float]:
     """Return latency and bytes per second between a domain and its nearest main memory."""
-    hosts = host_nodes(machine)
-    node = next(n for n in machine.touch_order[domain].tolist() if n in hosts)
-    path = machine.paths[domain][node]
+    path = machine.paths[domain][nearest_host(machine, domain)]
     return path.latency_ps * 1e-12, min(path.core_cap_bytes_per_s[0], machine.link_rate(path))

@@ -2,14 +2,12 @@
 
 A placement is a function from a :class:`~simsched.policy.contract.views.PlanView` to a
 :class:`~simsched.policy.contract.base.Placement`, registered under a name with :func:`placement`.
-Policies that leave the choice to the user derive from :class:`PlacedPolicy` and have a parameter
-`placement`.
+Policies that leave the choice to the user derive from :class:`PlacedPolicy`.
 
-Memory of devices (kind ``"GPU"``) is never used: an operating system does not hand it out. Where
-data are copied nothing is placed by a touch: programs register what they have allocated in the
-host's memory, and from there it is copied to whoever uses it. So placements by first touch put all
+Memory of devices is never used: an operating system does not hand it out. Where data are copied,
+programs register what they have allocated in the host's memory: placements by first touch put all
 blocks there at the start, into the first of their nodes that have room. What tasks write without
-reading it, those of an initialisation too, is then where they ran and nowhere else.
+reading it is then where they ran and nowhere else.
 """
 
 from __future__ import annotations
@@ -161,7 +159,7 @@ def prefer_hbm(view: PlanView) -> Placement:
 
     Notes
     -----
-    Both parts keep the order of the operating system (``numactl --preferred-many``).
+    As ``numactl --preferred-many``.
     """
     hbm = view.machine.nodes_of_kind("HBM")
     rest = [node for node in host_nodes(view.machine) if node not in hbm]
@@ -174,13 +172,11 @@ def interleave(view: PlanView) -> Placement:
 
     Notes
     -----
-    ``numactl --interleave`` deals out pages; here the unit is the block. The shares of the nodes
-    are the same as long as there are many more blocks than nodes, but one access to a block uses
-    one node instead of all.
+    ``numactl --interleave`` deals out pages; here the unit is the block, so that one access to a
+    block uses one node.
     """
     nodes = host_nodes(view.machine)
-    sizes = view.workload.graph.block_bytes
-    room = room_of(view.machine)
+    sizes, room = view.workload.graph.block_bytes, room_of(view.machine)
     home = np.array(nodes, np.int32)[np.arange(len(sizes)) % len(nodes)]
     used = np.zeros(len(room), np.int64)
     np.add.at(used, home, sizes)
@@ -203,11 +199,11 @@ def weighted(view: PlanView) -> Placement:
 
     Notes
     -----
-    Node i gets the blocks that leaves s_i to s_(i+1) - 1 of the initialisation touch first, leaves
-    being numbered in the order of the spawn tree; s_i = ceil(n * (B_1 + ... + B_(i-1)) / (B_1 + ...
-    + B_k)) of n leaves. Blocks that no leaf touches, and all blocks when there is no
-    initialisation, are divided in the same way by their index. What finds no room on its node goes
-    to the DRAM nodes with room, again in proportion to bandwidth; then to any node with room.
+    Contiguous leaves of the initialisation, in the order of the spawn tree, and the blocks that
+    they touch first belong to a node
+    (:func:`~simsched.policy.parts.placement_by_share.range_starts`). Blocks that no leaf touches,
+    and all blocks when there is no initialisation, are divided in the same way by their index. What
+    finds no room on its node goes to the DRAM nodes with room; then to any node with room.
 
     References
     ----------

@@ -4,8 +4,7 @@ The task runtime of a machine with devices does two things that a plan cannot sa
 its queues for the task that suits a worker, and a worker that drives a device asks for its next
 task while the present one runs, so that the data of one are fetched while the other computes.
 :class:`QueuedRuntime` keeps ready tasks in pools from which no worker takes and transfers them to
-the pools of workers; what its queues are, whom a new task is announced to, and which task a worker
-gets, is up to subclasses. It is woken when a task has been pushed or a worker has come round.
+the pools of workers. It is woken when a task has been pushed or a worker has come round.
 """
 
 from __future__ import annotations
@@ -64,11 +63,9 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
         What it costs a worker to push a task that it has made ready, in seconds.
     look_s : float
         How long a worker that has been called, or has ended a task, looks after the copies of one
-        memory before it asks for a task, in seconds; cores look after one memory, workers of
-        devices after the device's and the host's.
+        memory before it asks for a task, in seconds; workers of devices look after two.
     fetch_s : float
-        What it costs a worker to ask for one of the data of a task that it has been given, in
-        seconds.
+        What it costs a worker to ask for a datum of a task that it has been given, in seconds.
     release_s : float
         What it costs the worker that has written a datum for the last time, in seconds.
 

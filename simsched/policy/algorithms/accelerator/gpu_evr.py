@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from simsched.files.units import PS_PER_S
 from simsched.policy import (
-    Device,
     HookView,
     Pace,
     Plan,
@@ -21,7 +20,7 @@ from simsched.policy import (
     register,
     seconds_to_ps,
 )
-from simsched.policy.parts.accelerator import FIRST, FULL, GROUPS, lay_out
+from simsched.policy.parts.accelerator import FIRST, FULL, lay_out, with_device
 from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
 from simsched.policy.parts.gpu_sharing import MULTIPROCESSORS
 from simsched.workload.graph import FloatArray, Int64Array, TaskGraph
@@ -141,11 +140,7 @@ class GpuEvr(ReorderingPolicy[EvrState]):
         domains = now.domain[now.is_kernel]
         home = int(domains[0]) if len(domains) and domains[0] >= 0 else int(view.worker_domain[0])
         state.n_queues = min(self.multiprocessors, int((view.worker_domain == home).sum()))
-        groups = list(GROUPS)
-        groups[FIRST] = replace(groups[FIRST], device="multiprocessors")
-        room = plan.devices[0].capacity * view.n_workers
-        devices = (*plan.devices, Device("multiprocessors", room))
-        return replace(plan, pool_groups=tuple(groups), devices=devices)
+        return with_device(plan, "multiprocessors", plan.devices[0].capacity * view.n_workers)
 
     def _needed(self, state: EvrState, graph: TaskGraph) -> Int64Array:
         """Return the multiprocessors that each kernel needs to meet its timing."""

@@ -15,6 +15,7 @@ from simsched.policy.parts.gpu_sharing import (
     CONTEXT_BYTES,
     MULTIPROCESSORS,
     CoRunningPolicy,
+    sides,
     switch_time_s,
 )
 from simsched.workload.graph import TaskGraph
@@ -92,9 +93,8 @@ class SimultaneousMultiKernel(CoRunningPolicy):
     def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
         """Return what the partition of thread blocks gives to both sides."""
         assert graph.occupancy is not None
-        kernels = [layout.is_kernel & side for side in (layout.is_critical, ~layout.is_critical)]
         filled = np.maximum(graph.occupancy, 1)
-        wanted = [int(filled[mine].max(initial=0)) for mine in kernels]
+        wanted = [int(filled[mine].max(initial=0)) for mine in sides(layout)]
         demands = [[o / BLOCKS] for o in wanted]
         blocks = drf_partition(demands, [float(FULL)], [BLOCKS] * len(demands))
         slower = 1.0

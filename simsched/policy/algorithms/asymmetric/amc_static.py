@@ -19,7 +19,7 @@ from simsched.policy import (
 )
 from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
 from simsched.policy.parts.core_groups import core_groups, cut_points
-from simsched.workload.graph import BoolArray, FloatArray, Int32Array, TaskGraph, Workload
+from simsched.workload.graph import BoolArray, Int32Array, TaskGraph, Workload
 
 
 def spawned_or_alone(graph: TaskGraph) -> BoolArray:
@@ -28,17 +28,11 @@ def spawned_or_alone(graph: TaskGraph) -> BoolArray:
     return allocated
 
 
-def task_ops(view: PlanView, graph: TaskGraph) -> FloatArray:
-    """Return the operations of bodies, as the policy knows them, on the first processor kind."""
-    ops: FloatArray = view.estimated_ops(graph)[0]
-    return ops
-
-
 def longest_first(view: PlanView) -> Workload:
     """Return the program whose tasks spawn their longest children first."""
     graph = view.workload.graph
     parent = np.repeat(np.arange(graph.n_tasks), np.diff(graph.child_ptr))
-    order = np.lexsort((-task_ops(view, graph)[graph.child], parent))
+    order = np.lexsort((-view.estimated_ops(graph)[0][graph.child], parent))
     return replace(view.workload, graph=replace(graph, child=graph.child[order]))
 
 
@@ -93,8 +87,9 @@ class StaticCuts(_Static):
             plan = stealing_plan("parent_first", "oldest", "oldest")
             return main_on_fastest(plan, view, graph, core_groups(view).of_worker)
         groups, items = core_groups(view), np.flatnonzero(spawned_or_alone(graph))
-        items = items[np.argsort(-task_ops(view, graph)[items], kind="stable")]
-        times = task_ops(view, graph)[items, None] / groups.ops_per_s
+        ops = view.estimated_ops(graph)[0]
+        items = items[np.argsort(-ops[items], kind="stable")]
+        times = ops[items, None] / groups.ops_per_s
         group_of = np.zeros(graph.n_tasks, np.int32)
         for group, cut in enumerate(cut_points(times, groups.size), 1):
             group_of[items[cut:]] = group
@@ -126,7 +121,7 @@ class IdealAllocation(_Static):
         return longest_first(view)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        groups, ops = core_groups(view), task_ops(view, graph)
+        groups, ops = core_groups(view), view.estimated_ops(graph)[0]
         items = np.flatnonzero(spawned_or_alone(graph))
         worker_of = np.zeros(graph.n_tasks, np.int32)
         free: list[list[tuple[float, bool, int]]] = [[] for _ in range(groups.n)]

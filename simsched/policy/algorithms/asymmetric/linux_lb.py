@@ -51,17 +51,12 @@ class LinuxBalancer(ThreadScheduler):
             if not move and eager:
                 stopped = {move.worker for move in moves if isinstance(move, Preempt)}
                 move = _push(view, state, [c for c in crowded if c not in stopped], core)
-            for other, change in ((self._source(move), -1), (core, 1)):
-                load[other] += change if move else 0
+            if move:
+                load[_source(move[0])] -= 1
+                load[core] += 1
             moves += move
             fails[core] = fails[core] + 1 if (longer or crowded) and not move else 0
         return moves
-
-    @staticmethod
-    def _source(moves: list[Move]) -> int:
-        """Return the core that a move takes a thread from, any one without a move."""
-        move = moves[0] if moves else None
-        return move.worker if isinstance(move, Preempt) else move.instance if move else 0
 
     def _pull(
         self, view: HookView, state: Queues, longer: list[int], core: int, *, eager: bool
@@ -74,6 +69,11 @@ class LinuxBalancer(ThreadScheduler):
                 if eager or last == 0 or last <= limit_ps:
                     return [state.move(task, busiest, core)]
         return []
+
+
+def _source(move: Move) -> int:
+    """Return the core that a move takes a thread from."""
+    return move.worker if isinstance(move, Preempt) else move.instance
 
 
 def longer_queues(view: PlanView, load: Int64Array, core: int) -> list[int]:

@@ -103,8 +103,7 @@ class RandomSnatching(RandomStealing[Seats]):
         return Seats(core_groups(view).of_worker)
 
     def seats(self, view: PlanView, state: Seats) -> Int32Array:
-        found: Int32Array = state.group
-        return found
+        return state.group
 
     def on_iteration(self, view: PlanView, state: Seats, counters: Counters) -> Update | None:
         """Return the plan with who is on the fastest core by now, where there is such a core."""

@@ -41,8 +41,7 @@ class UnpinnedStealing(RandomStealing[Int32Array]):
         return core_groups(view).of_worker.copy()
 
     def seats(self, view: PlanView, state: Int32Array) -> Int32Array:
-        found: Int32Array = state
-        return found
+        return state
 
     def on_timer(self, view: HookView, state: Int32Array) -> tuple[Exchange, ...]:
         """Return two workers that swap threads."""

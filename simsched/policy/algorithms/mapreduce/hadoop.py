@@ -64,9 +64,7 @@ class HadoopDefault(SpeculativePolicy[H]):
         found = [
             a
             for a in state.memo[kind]
-            if a.node != node
-            and self.may_run(state, a.task, node)
-            and self.may_back_up(view, state, a)
+            if self.may_run(state, a.task, node) and self.may_back_up(view, state, a, node)
         ]
         return min(
             found,

@@ -51,7 +51,7 @@ class Late(SpeculativePolicy[History]):
         if kind not in state.memo:
             state.memo[kind] = self.slow_tasks(view, state, kind)
         return next(
-            (a for a in state.memo[kind] if a.node != node and self.may_back_up(view, state, a)),
+            (a for a in state.memo[kind] if self.may_back_up(view, state, a, node)),
             None,
         )
 

@@ -129,9 +129,8 @@ class Samr(SpeculativePolicy[History]):
                 a
                 for a in state.memo["stragglers"]
                 if state.tasks.kind[a.task] == kind
-                and a.node != node
                 and not self.is_slow(view, state, node, kind, int(state.tasks.job[a.task]))
-                and self.may_back_up(view, state, a)
+                and self.may_back_up(view, state, a, node)
             ),
             None,
         )

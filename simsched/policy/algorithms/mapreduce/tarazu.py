@@ -34,6 +34,10 @@ class Balance(History):
     #: local map tasks that each node has started since its last remote one
     local_run: Counter[int] = field(default_factory=Counter)
 
+    def mean_map_s(self) -> dict[int, float]:
+        """Return the mean time of map tasks of each node that has ended some."""
+        return {node: sum(times) / len(times) for node, times in self.map_s.items()}
+
     def start_iteration(self) -> None:
         """Forget the shuffle of the jobs that have ended as well."""
         super().start_iteration()
@@ -151,7 +155,7 @@ class Tarazu(HadoopDefault[Balance]):
 
     def _is_turn(self, state: Balance, node: int) -> bool:
         """Return whether a fast node has run enough local tasks to take a remote one."""
-        means = {n: sum(times) / len(times) for n, times in state.map_s.items()}
+        means = state.mean_map_s()
         if node not in means or len(means) < 2:
             return False
         ratio = max(means.values()) / means[node]  # equation 7.7
@@ -162,7 +166,7 @@ class Tarazu(HadoopDefault[Balance]):
     @staticmethod
     def _from_slowest(state: Balance, remote: list[int]) -> int:
         """Return the waiting task whose nearest data are on the node with the longest map tasks."""
-        means = {n: sum(times) / len(times) for n, times in state.map_s.items()}
+        means = state.mean_map_s()
 
         def slowness(task: int) -> float:
             holders = [n for n in range(state.n_nodes) if state.is_local(task, n)]

@@ -21,7 +21,7 @@ from simsched.policy import (
     seconds_to_ps,
 )
 from simsched.policy.parts.communication import block_writer, messages, numa_factors
-from simsched.policy.parts.host_memory import host_nodes
+from simsched.policy.parts.host_memory import nearest_host, room_of
 from simsched.policy.parts.loop import flattened, least_of_loop
 from simsched.policy.parts.static_order import own_lists
 from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph, Workload
@@ -136,14 +136,10 @@ class Numalb(PlacedPolicy[NumalbState]):
         writer = block_writer(view.workload.graph)
         moved = domain[before] != domain[state.worker_of]
         blocks = np.flatnonzero((writer >= 0) & moved[writer] & (counters.block_home >= 0))
-        usable = set(host_nodes(view.machine))
-        nearest = np.array(
-            [next(n for n in row if n in usable) for row in view.machine.touch_order.tolist()],
-            np.int32,
-        )
+        machine = view.machine
+        nearest = np.array([nearest_host(machine, d) for d in range(machine.n_domains)], np.int32)
         nodes = nearest[domain[state.worker_of[writer[blocks]]]]
-        room = np.array([node.capacity_bytes for node in view.machine.nodes], np.int64)
-        room -= counters.node_used_bytes
+        room = room_of(machine) - counters.node_used_bytes
         fits = np.zeros(len(blocks), bool)
         size = view.workload.graph.block_bytes[blocks]
         for node in np.unique(nodes).tolist():

@@ -136,21 +136,19 @@ class SingleThread(RandomStealing[None]):
 
 
 preset("cilk_a", RandomStealing, "Cilk with pinned workers.")
-preset("cilk_dram", RandomStealing, "Cilk with all data on DRAM nodes.", placement="all_dram")
+for _name, _class, _text, _placement in (
+    ("cilk_dram", RandomStealing, "Cilk with all data on DRAM nodes.", "all_dram"),
+    ("cilk_h", RandomStealing, "Cilk with all data on HBM nodes.", "membind_hbm"),
+    ("cilk_dram_1t", SingleThread, "Cilk with one thread, data in DRAM.", "all_dram"),
+    ("cilk_hbm_1t", SingleThread, "Cilk with one thread, data in HBM.", "membind_hbm"),
+    ("cilk_interleave", RandomStealing, "Cilk with data dealt out to all nodes.", "interleave"),
+):
+    preset(_name, _class, _text, placement=_placement)
 preset(
     "cilk_c",
     RandomStealing,
     "Cilk on a machine whose HBM is a memory-side cache, data behind it.",
     placement="cached_dram",
-)
-preset("cilk_h", RandomStealing, "Cilk with all data on HBM nodes.", placement="membind_hbm")
-preset("cilk_dram_1t", SingleThread, "Cilk with one thread, data in DRAM.", placement="all_dram")
-preset("cilk_hbm_1t", SingleThread, "Cilk with one thread, data in HBM.", placement="membind_hbm")
-preset(
-    "cilk_interleave",
-    RandomStealing,
-    "Cilk with data dealt out to all nodes.",
-    placement="interleave",
 )
 preset(
     "pfws",
