@@ -68,7 +68,6 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
     decision_s: float = param(0.0, low=0.0, high=1.0)
 
     def start(self, view: PlanView) -> P:
-        """Return the state of a run."""
         return cast(P, self.remembers())
 
     def plan(self, view: PlanView, state: P, graph: TaskGraph) -> Plan:

@@ -66,7 +66,6 @@ class ClusterPolicy(PlacedPolicy[Clusters]):
     message_factor: float = param(1.0, low=0.0, high=1e3)
 
     def start(self, view: PlanView) -> Clusters:
-        """Return the clusters."""
         domains = np.unique(view.worker_domain)
         members = [np.flatnonzero(view.worker_domain == d).tolist() for d in domains]
         return Clusters(members, np.searchsorted(domains, view.worker_domain).tolist())
@@ -99,7 +98,6 @@ class AskingPolicy(ClusterPolicy):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks in seconds."""
         return self.period_s
 
     def on_idle(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:

@@ -121,7 +121,6 @@ class DividingPolicy(PlacedPolicy[DivisionState]):
     def on_iteration(
         self, view: PlanView, state: DivisionState, counters: Counters
     ) -> Update | None:
-        """Return the time that the scheduler needs."""
         return (
             None
             if view.workload.division is None

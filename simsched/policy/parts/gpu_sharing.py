@@ -96,7 +96,6 @@ class CoRunningPolicy(PartitionedPolicy[Neighbours]):
         return replace(workload, graph=replace(graph, ops=ops))
 
     def start(self, view: PlanView) -> Neighbours:
-        """Return the state of a run, in which no kernel runs."""
         return Neighbours()
 
     def plan(self, view: PlanView, state: Neighbours, graph: TaskGraph) -> Plan:

@@ -25,7 +25,8 @@ from simsched.policy.contract.placements import list_placements as list_placemen
 from simsched.policy.contract.placements import placement as placement
 from simsched.policy.contract.placements import placement_rule as placement_rule
 from simsched.policy.parts.host_memory import host_nodes, room_of
-from simsched.policy.parts.placement_by_share import contiguous
+from simsched.policy.parts.placement_by_share import even as even
+from simsched.policy.parts.placement_by_share import weighted as weighted
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Int32Array, Workload
 
@@ -73,7 +74,6 @@ class PlacedPolicy(Policy[S]):
         self._placed(view)
 
     def place(self, view: PlanView, state: S) -> Placement:
-        """Return what the chosen placement says."""
         return self._placed(view)
 
     def _placed(self, view: PlanView) -> Placement:
@@ -191,43 +191,6 @@ def interleave(view: PlanView) -> Placement:
         room[home[block]] -= size
         turn += skipped + 1
     return Placement(home, view.machine.touch_order)
-
-
-@placement("weighted")
-def weighted(view: PlanView) -> Placement:
-    """Give each node one contiguous part of the data, in proportion to its peak bandwidth.
-
-    Notes
-    -----
-    Contiguous leaves of the initialisation, in the order of the spawn tree, and the blocks that
-    they touch first belong to a node
-    (:func:`~simsched.policy.parts.placement_by_share.range_starts`). Blocks that no leaf touches,
-    and all blocks when there is no initialisation, are divided in the same way by their index. What
-    finds no room on its node goes to the DRAM nodes with room; then to any node with room.
-
-    References
-    ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equations 1 and 2 and section 9.3.
-    """
-    shares = [
-        view.machine.nodes[node].peak_bandwidth_bytes_per_s for node in host_nodes(view.machine)
-    ]
-    return contiguous(view, shares)
-
-
-@placement("even")
-def even(view: PlanView) -> Placement:
-    """Give each node one contiguous part of the data, all of the same size.
-
-    Notes
-    -----
-    As :func:`weighted` with equal weights.
-
-    References
-    ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 9 (BATS-NH, -B and -L).
-    """
-    return contiguous(view, [1.0] * len(host_nodes(view.machine)))
 
 
 def _touched(view: PlanView, allowed: Sequence[int]) -> Placement:

@@ -8,9 +8,46 @@ from fractions import Fraction
 import numpy as np
 
 from simsched.policy.contract.base import Placement, PlanView
+from simsched.policy.contract.placements import placement
 from simsched.policy.parts.host_memory import host_nodes, room_of
 from simsched.policy.parts.subgraphs import preorder
 from simsched.workload.graph import Int32Array, Int64Array, TaskGraph, Workload
+
+
+@placement("weighted")
+def weighted(view: PlanView) -> Placement:
+    """Give each node one contiguous part of the data, in proportion to its peak bandwidth.
+
+    Notes
+    -----
+    Contiguous leaves of the initialisation, in the order of the spawn tree, and the blocks that
+    they touch first belong to a node (:func:`range_starts`). Blocks that no leaf touches, and all
+    blocks when there is no initialisation, are divided in the same way by their index. What finds
+    no room on its node goes to the DRAM nodes with room; then to any node with room.
+
+    References
+    ----------
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equations 1 and 2 and section 9.3.
+    """
+    shares = [
+        view.machine.nodes[node].peak_bandwidth_bytes_per_s for node in host_nodes(view.machine)
+    ]
+    return _contiguous(view, shares)
+
+
+@placement("even")
+def even(view: PlanView) -> Placement:
+    """Give each node one contiguous part of the data, all of the same size.
+
+    Notes
+    -----
+    As :func:`weighted` with equal weights.
+
+    References
+    ----------
+    H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 9 (BATS-NH, -B and -L).
+    """
+    return _contiguous(view, [1.0] * len(host_nodes(view.machine)))
 
 
 def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
@@ -40,7 +77,7 @@ def leaf_of_block(graph: TaskGraph) -> Int64Array:
     return np.where(first < len(leaves), first, -1)
 
 
-def contiguous(view: PlanView, shares: Sequence[float]) -> Placement:
+def _contiguous(view: PlanView, shares: Sequence[float]) -> Placement:
     """Return contiguous parts of the data on all host nodes, sized by `shares`."""
     machine, sizes = view.machine, view.workload.graph.block_bytes
     nodes = host_nodes(machine)

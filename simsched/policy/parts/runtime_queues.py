@@ -168,7 +168,6 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     # hooks
 
     def on_iteration(self, view: PlanView, state: RuntimeState[Q], counters: Counters) -> None:
-        """Begin anew with workers that sleep."""
         state.begin()
 
     def on_ready(

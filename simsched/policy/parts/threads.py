@@ -136,7 +136,6 @@ class ThreadScheduler(PlacedPolicy[Queues]):
             state.waiting[instance].remove(task)
 
     def on_finish(self, view: HookView, state: Queues, task: int, worker: int) -> None:
-        """Note when a thread has stopped."""
         if state.is_used:
             state.last_ran_ps[state.thread_of(task)] = view.live.now_ps()
 

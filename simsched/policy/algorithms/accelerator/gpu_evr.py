@@ -158,7 +158,6 @@ class GpuEvr(ReorderingPolicy[EvrState]):
         return np.minimum(needed, np.ceil(state.usable).astype(np.int64))
 
     def note_ready(self, view: HookView, state: EvrState, task: int) -> None:
-        """Note when a kernel is submitted."""
         if self.is_managed(state, task):
             state.arrived_ps[task] = view.live.now_ps()
 

@@ -33,7 +33,6 @@ class SpatialPartitioning(CoRunningPolicy):
     """
 
     def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
-        """Return equal shares."""
         return 0.5, 0.5
 
     def switch_s(self) -> float:

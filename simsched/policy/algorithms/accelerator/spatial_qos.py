@@ -50,5 +50,4 @@ class SpatialQos(PartitionedPolicy[None]):
         return replace(workload, graph=changed)
 
     def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
-        """Return the chosen share and the rest."""
         return self.critical_share, 1.0 - self.critical_share

@@ -105,7 +105,6 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
             )
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program with kernels that have the device to themselves."""
         return exclusive_kernels(view)
 
     def on_acquire(
@@ -117,7 +116,6 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
         group: int,
         instance: int,
     ) -> None:
-        """Note when a kernel begins."""
         if state.now.is_kernel[task]:
             state.began_ps[task] = view.live.now_ps()
 

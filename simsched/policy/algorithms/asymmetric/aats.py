@@ -103,7 +103,6 @@ class Aats(PlacedPolicy[AatsState]):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks of the helper thread."""
         return self.helper_period_s
 
     def prepare(self, view: PlanView) -> Workload:
@@ -114,7 +113,6 @@ class Aats(PlacedPolicy[AatsState]):
         return replace(view.workload, graph=gated(graph))
 
     def start(self, view: PlanView) -> AatsState:
-        """Return an empty history."""
         graph, groups = view.workload.graph, core_groups(view)
         classes = np.unique(graph.task_class[in_pools(graph)]).astype(np.int32)
         kinds = view.machine.thread_group[view.worker_thread]

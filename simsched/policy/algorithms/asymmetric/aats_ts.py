@@ -37,7 +37,6 @@ class AatsSnatching(Aats):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks of the thieves."""
         return self.look_s
 
     def on_timer(

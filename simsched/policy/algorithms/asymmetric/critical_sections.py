@@ -48,7 +48,6 @@ class CriticalSections(ThreadScheduler):
         state.notes[what] = state.notes.get(what, 0) + 1
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
-        """Return nothing: threads stay."""
         return []
 
 

@@ -44,7 +44,6 @@ class UnpinnedStealing(RandomStealing[Int32Array]):
         return state
 
     def on_timer(self, view: HookView, state: Int32Array) -> tuple[Exchange, ...]:
-        """Return two workers that swap threads."""
         if view.n_workers < 2:
             return ()
         pair = view.rng.choice(view.n_workers, 2, replace=False).tolist()

@@ -119,7 +119,6 @@ class FinePar(PlacedPolicy[None]):
 
     @staticmethod
     def least(workload: Workload) -> Iterable[Workload]:
-        """Return a product of a sparse matrix as non-zeros that can be divided in any way."""
         return (any_rows(workload) if isinstance(workload, MatrixWorkload) else workload,)
 
     def gpu_rows(self, view: PlanView, sides: Sides, program: MatrixWorkload) -> BoolArray:
@@ -170,7 +169,6 @@ class FinePar(PlacedPolicy[None]):
         )
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return a plan in which every task has its worker."""
         program = view.workload
         if not isinstance(program, ScheduledWorkload):
             return central_queue(graph)

@@ -103,11 +103,9 @@ class Bats(Policy[BatsState]):
     analysis_s_per_item: float = param(1e-7, low=0.0, high=1e6)
 
     def start(self, view: PlanView) -> BatsState:
-        """Return an empty record."""
         return BatsState(np.unique(view.worker_domain).astype(np.int32))
 
     def place(self, view: PlanView, state: BatsState) -> Placement:
-        """Return contiguous parts of the data on all nodes."""
         return placement_rule(self.allocation)(view)
 
     def plan(self, view: PlanView, state: BatsState, graph: TaskGraph) -> Plan:

@@ -102,11 +102,9 @@ class DequeModel(QueuedRuntime[Model]):
     fetches_queued: ClassVar[bool] = True
 
     def knows_priorities(self) -> bool:
-        """Return whether queues are sorted by them."""
         return self.sorted_queues
 
     def open_queues(self, view: PlanView, state: State) -> None:
-        """Give each worker an empty queue."""
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
         row, cost_s = worker_costs(view, state.graph)
         cost_ps = np.rint(np.where(np.isfinite(cost_s), cost_s, 0.0) * PS_PER_S)
@@ -121,7 +119,6 @@ class DequeModel(QueuedRuntime[Model]):
         )
 
     def decide(self, view: HookView, state: State, pushed: list[tuple[int, int]]) -> None:
-        """Choose workers for tasks that are pushed at the same time."""
         model = state.queues
         for task, pusher in pushed:
             released = state.releasing[pusher] if pusher >= 0 else set()
@@ -141,7 +138,6 @@ class DequeModel(QueuedRuntime[Model]):
         return worker
 
     def announced_to(self, state: State, task: int, owner: int) -> list[int]:
-        """Return the worker that has been chosen."""
         return [owner]
 
     def best_worker(

@@ -124,7 +124,6 @@ class Heteroprio(QueuedRuntime[Buckets]):
     max_taken: int = param(2, low=1)
 
     def open_queues(self, view: PlanView, state: State) -> None:
-        """Start without any knowledge."""
         n_devices = sum(state.is_device[w] for w in state.order)
         state.queues = Buckets(
             taken={worker: [] for worker in state.order},
@@ -152,7 +151,6 @@ class Heteroprio(QueuedRuntime[Buckets]):
         return state.order[0]
 
     def announced_to(self, state: State, task: int, owner: int) -> list[int]:
-        """Return the first device that sleeps, otherwise all cores, if they can execute it."""
         return state.first_to_wake(task)
 
     def _bucket(self, buckets: Buckets, task: int) -> Bucket:
@@ -223,7 +221,6 @@ class Heteroprio(QueuedRuntime[Buckets]):
         return len(bucket.tasks) / buckets.n_workers[bucket.fastest] >= bucket.slow_factor
 
     def note_start(self, view: HookView, state: State, task: int, worker: int) -> None:
-        """Note when the task begins."""
         state.queues.begun_ps[worker] = view.live.now_ps()
 
     def note_end(self, view: HookView, state: State, task: int, worker: int) -> None:

@@ -80,7 +80,6 @@ class ListScheduling(PlacedPolicy[None]):
         return scheduled(view.workload, *schedule, below, fetches_ahead=ahead)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return one pool per worker, from which only its owner takes."""
         program = view.workload
         if graph is not program.init and isinstance(program, ScheduledWorkload):
             worker = program.worker

@@ -83,7 +83,6 @@ class Samr(SpeculativePolicy[History]):
         return read_history(self.history) if self.history else None
 
     def inputs(self) -> Mapping[str, object]:
-        """Return the content of the file."""
         return {"history": self.recorded.document.data} if self.recorded is not None else {}
 
     def start(self, view: PlanView) -> History:

@@ -175,7 +175,6 @@ class Tarazu(HadoopDefault[Balance]):
         return max(remote, key=lambda task: (slowness(task), -task))
 
     def learn(self, view: HookView, state: Balance, attempt: Attempt) -> None:
-        """Note how long a map task has taken on its node."""
         super().learn(view, state, attempt)
         if state.tasks.kind[attempt.task] == MAP:
             state.map_s.setdefault(attempt.node, []).append(state.ended[attempt.task])

@@ -79,7 +79,6 @@ class Numalb(PlacedPolicy[NumalbState]):
         return flattened(view.workload)
 
     def start(self, view: PlanView) -> NumalbState:
-        """Return contiguous parts of the loop for the workers."""
         worker_of = contiguous_parts(view.workload.graph.n_tasks, view.n_workers)
         none = np.zeros(len(worker_of), np.int64)
         return NumalbState(worker_of, none, none.copy(), np.zeros(view.n_workers, np.int64))
@@ -103,7 +102,6 @@ class Numalb(PlacedPolicy[NumalbState]):
         state.last_end_ps[worker] = now
 
     def on_iteration(self, view: PlanView, state: NumalbState, counters: Counters) -> Update | None:
-        """Return the new lists at every balancing step."""
         if counters.iteration == 0 or counters.iteration % self.period_iterations:
             return None
         graph = view.workload.graph

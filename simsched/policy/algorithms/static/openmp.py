@@ -116,7 +116,6 @@ class OpenmpDynamic(PlacedPolicy[None]):
         return replace(workload, graph=self._in_chunks(view, workload.graph), init=init)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return one queue of chunks."""
         return Plan(
             acquire=(
                 AcquireStep("worker", "own", "oldest"),

@@ -44,7 +44,6 @@ class Recorded(PlacedPolicy[None]):
     overtake: bool = param(False)
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program with its tasks tied into the recorded order."""
         workload = view.workload
         graph = workload.graph
         for name, values in (("worker", self.worker), ("after", self.after)):
@@ -58,7 +57,6 @@ class Recorded(PlacedPolicy[None]):
         return replace(workload, graph=_tied(graph, np.asarray(self.after, np.int64)))
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return one pool per worker, from which its tasks are taken as they become ready."""
         worker = np.asarray(self.worker, np.int32)
         if not self.worker or graph is view.workload.init:
             worker = assigned(graph.n_tasks, view.n_workers, "cyclic")

@@ -38,7 +38,6 @@ class Chs(AskingPolicy):
     arity: int = param(2, low=1)
 
     def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
-        """Return the plan in which idle workers follow the tree of their cluster."""
         rank = tree_ranks(state.members, view.n_workers, self.arity)
         return self._plan(OWN, AcquireStep("worker", "same_domain", "oldest", choice=Ranked(rank)))
 

@@ -38,7 +38,6 @@ class Cls(AskingPolicy):
     most_in_flight: int = param(1, low=1)
 
     def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
-        """Return random stealing inside clusters."""
         return self._plan(OWN, IN_CLUSTER)
 
     def on_idle(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:

@@ -28,7 +28,6 @@ class Crs(AskingPolicy):
     """
 
     def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
-        """Return random stealing inside clusters."""
         return self._plan(OWN, IN_CLUSTER)
 
     def on_acquire(

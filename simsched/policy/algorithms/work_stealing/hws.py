@@ -62,7 +62,6 @@ class Hws(PlacedPolicy[None]):
     root_level: int = param(1, low=0, high=1)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return the plan with tasks dealt out by their level."""
         if graph is view.workload.init or len(graph.child) == 0:
             return stealing_plan()
         sizes = np.bincount(view.worker_domain)

@@ -74,7 +74,6 @@ class Mts(PlacedPolicy[MtsState]):
         return MtsState({d: np.flatnonzero(view.worker_domain == d).tolist() for d in sockets})
 
     def plan(self, view: PlanView, state: MtsState, graph: TaskGraph) -> Plan:
-        """Return the plan in which workers look at the queue of their socket only."""
         return Plan(
             acquire=(AcquireStep("shepherd", "own", "newest"),),
             pool_groups=(PoolGroup("worker"), PoolGroup("shepherd", scope="domain", locked=True)),

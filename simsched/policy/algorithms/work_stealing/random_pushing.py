@@ -38,7 +38,6 @@ class RandomPushing(ClusterPolicy):
     most_in_flight: int = param(4, low=1)
 
     def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
-        """Return the plan in which workers look at their own queue only."""
         return self._plan(OWN)
 
     def on_ready(

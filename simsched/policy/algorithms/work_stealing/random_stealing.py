@@ -130,7 +130,6 @@ class SingleThread(RandomStealing[None]):
     """
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return stealing with one active worker."""
         only_first = np.arange(view.n_workers) == 0
         return stealing_plan(self.spawn, self.local_take, self.steal_take, "first", only_first)
 

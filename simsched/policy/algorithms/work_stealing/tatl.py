@@ -63,7 +63,6 @@ class Tatl(PlacedPolicy[TatlState]):
         return TatlState([False] * n, [0] * n, [0] * n, [0] * n)
 
     def plan(self, view: PlanView, state: TatlState, graph: TaskGraph) -> Plan:
-        """Return the plan in which workers look at their own queue only."""
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             spawn_order=PARENT_FIRST,
