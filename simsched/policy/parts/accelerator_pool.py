@@ -138,8 +138,7 @@ def known_seconds(view: PlanView, layout: Layout, graph: TaskGraph) -> FloatArra
         rate[group.kind] = max(group.ops_per_s, rate.get(group.kind, 0.0))
     rows = [known[graph.kinds.index(kind)] / speed for kind, speed in rate.items()]
     seconds: FloatArray = np.min(rows, axis=0)
-    moved = np.zeros(graph.n_accesses)
-    moved += graph.read_bytes + graph.written_bytes
+    moved = (graph.read_bytes + graph.written_bytes).astype(np.float64)
     owner = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
     pinned, node = np.zeros(graph.n_blocks, bool), pinned_nodes(machine)
     if layout.applications is not None:

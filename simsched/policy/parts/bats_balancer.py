@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import numpy as np
 
 from simsched.policy.contract.base import Counters, Monitor, PlanView
@@ -18,15 +20,10 @@ def monitoring_workers(worker_domain: Int32Array, n_threads: int) -> list[int]:
     >>> monitoring_workers(np.array([0, 0, 0, 1, 1, 1], np.int32), 3)
     [2, 5, 1]
     """
-    of_domain = {
-        d: np.flatnonzero(worker_domain == d).tolist() for d in np.unique(worker_domain).tolist()
-    }
-    chosen: list[int] = []
-    while len(chosen) < min(n_threads, len(worker_domain) - 1):
-        for workers in of_domain.values():
-            if workers and len(chosen) < min(n_threads, len(worker_domain) - 1):
-                chosen.append(workers.pop())
-    return chosen
+    domains = np.unique(worker_domain)
+    turns = zip_longest(*(np.flatnonzero(worker_domain == d)[::-1].tolist() for d in domains))
+    order = [worker for turn in turns for worker in turn if worker is not None]
+    return order[: min(n_threads, len(worker_domain) - 1)]
 
 
 def monitor(view: PlanView, n_samples: int, n_threads: int) -> Monitor:

@@ -6,6 +6,7 @@ pool is its oldest task, the largest one.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -32,20 +33,19 @@ class Clusters:
     members: list[list[int]]  # workers of each cluster, ascending
     cluster_of: list[int]  # cluster of each worker
     #: for each sender, when its messages arrive
-    arrival_ps: dict[int, list[int]] = field(default_factory=dict)
+    arrival_ps: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     load: dict[int, int] = field(default_factory=dict)  # last reported load of each worker
     #: workers that have stolen what they are about to execute
     thieves: set[int] = field(default_factory=set)
 
     def in_flight(self, sender: int, now_ps: int) -> int:
         """Return how many messages of a sender have not arrived yet."""
-        left = [end for end in self.arrival_ps.get(sender, []) if end >= now_ps]
-        self.arrival_ps[sender] = left
-        return sum(end > now_ps for end in left)
+        self.arrival_ps[sender] = [end for end in self.arrival_ps[sender] if end >= now_ps]
+        return sum(end > now_ps for end in self.arrival_ps[sender])
 
     def is_answered(self, sender: int, now_ps: int) -> bool:
         """Return whether a message of a sender arrives right now."""
-        return now_ps in self.arrival_ps.get(sender, [])
+        return now_ps in self.arrival_ps[sender]
 
     def other_cluster(self, cluster: int, rng: np.random.Generator) -> int:
         """Return a random other cluster."""
@@ -79,7 +79,7 @@ class ClusterPolicy(PlacedPolicy[Clusters]):
         thread = view.worker_thread
         cost_ps = view.machine.steal_ps(int(thread[to]), int(thread[victim]))
         delay_ps = max(1, round(self.message_factor * cost_ps))
-        state.arrival_ps.setdefault(sender, []).append(view.live.now_ps() + delay_ps)
+        state.arrival_ps[sender].append(view.live.now_ps() + delay_ps)
         return Transfer(0, victim, 0, to, 1, delay_ps, "oldest")
 
 

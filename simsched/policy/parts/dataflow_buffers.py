@@ -41,13 +41,7 @@ def find_buffers(graph: TaskGraph) -> Buffers:
     reader, n_reads = _only(task, graph.access_block, reads, n_blocks)
     fits = (n_writes == 1) & (n_reads == 1) & (writer != reader)
     source = np.repeat(np.arange(graph.n_tasks, dtype=np.int64), np.diff(graph.succ_ptr))
-    edges = np.unique((source << 32) | graph.succ)
-    wanted = (writer.astype(np.int64) << 32) | reader
-    place = np.minimum(np.searchsorted(edges, wanted), max(len(edges) - 1, 0))
-    if len(edges):
-        fits &= edges[place] == wanted
-    else:
-        fits &= False
+    fits &= np.isin((writer.astype(np.int64) << 32) | reader, (source << 32) | graph.succ)
     return Buffers(
         np.where(fits, writer, NOBODY).astype(np.int32),
         np.where(fits, reader, NOBODY).astype(np.int32),

@@ -24,6 +24,11 @@ PROGRESS_GAP = 0.2
 _ROUNDING = 1e-12  # so that 0.8 - 0.2 is not less than 0.6
 
 
+def _mean(values: FloatArray) -> float:
+    """Return the mean of some values, 0 for none."""
+    return math.fsum(values) / max(1, len(values))
+
+
 def progress_score(weights: Sequence[float], phase: int, fraction: float) -> float:
     """Return the score of a task: the weights of finished phases plus its part of the present one.
 
@@ -59,9 +64,7 @@ def lags_behind(scores: FloatArray, gap: float = PROGRESS_GAP) -> BoolArray:
     >>> lags_behind(np.array([0.7, 0.5, 0.9, 0.9, 0.9, 0.9])).tolist()
     [False, True, False, False, False, False]
     """
-    if not len(scores):
-        return np.zeros(0, bool)
-    behind: BoolArray = scores <= math.fsum(scores) / len(scores) - gap + _ROUNDING
+    behind: BoolArray = scores <= _mean(scores) - gap + _ROUNDING
     return behind
 
 
@@ -82,9 +85,7 @@ def slow_tasks(rates: FloatArray, task_cap: float) -> BoolArray:
     >>> slow_tasks(np.array([1.0, 1.0, 0.6, 1.4]), 0.3).tolist()
     [False, False, True, False]
     """
-    if not len(rates):
-        return np.zeros(0, bool)
-    slow: BoolArray = rates < (1.0 - task_cap) * (math.fsum(rates) / len(rates))
+    slow: BoolArray = rates < (1.0 - task_cap) * _mean(rates)
     return slow
 
 
@@ -115,9 +116,7 @@ def slow_nodes(node_rates: FloatArray, node_cap: float, most_share: float) -> Bo
     """
     slow = np.zeros(len(node_rates), bool)
     known = np.flatnonzero(~np.isnan(node_rates))
-    if not len(known):
-        return slow
-    limit = (1.0 - node_cap) * (math.fsum(node_rates[known]) / len(known))
+    limit = (1.0 - node_cap) * _mean(node_rates[known])
     below = [node for node in known.tolist() if node_rates[node] < limit]
     most = math.floor(most_share * len(node_rates) + _ROUNDING)
     slow[sorted(below, key=lambda node: (node_rates[node], node))[:most]] = True

@@ -23,6 +23,10 @@ class Mean:
     value: float = 0.0
     n: int = 0
 
+    def known(self, otherwise: float) -> float:
+        """Return the mean, or what stands for it without samples."""
+        return self.value if self.n else otherwise
+
     def add(self, sample: float) -> None:
         """Take in a sample."""
         self.n = min(self.n + 1, MEMORY)

@@ -31,11 +31,11 @@ class Bucket:
 
     def expected_s(self, kind: int) -> float:
         """Return the measured time on a type of processor, or what stands for it."""
-        return self.time_s[kind].value if self.time_s[kind].n else UNKNOWN_S
+        return self.time_s[kind].known(UNKNOWN_S)
 
     def work_released(self, kind: int) -> float:
         """Return the work that tasks release, or what stands for it (microseconds there)."""
-        return self.released[kind].value if self.released[kind].n else UNKNOWN_S * 1e6
+        return self.released[kind].known(UNKNOWN_S * 1e6)
 
 
 @dataclass
