@@ -2,8 +2,7 @@
 
 Models are those of scikit-learn, which is imported when the first one is trained: linear
 regression, the mean of the five nearest neighbours, support vectors, and approximate nearest
-neighbours (Q. Chen, M. Guo, Springer 2017, section 8.7), for which docs/sources/accelerators.md
-says what stands.
+neighbours (Q. Chen, M. Guo, Springer 2017, section 8.7). Readings: docs/sources/accelerators.md.
 """
 
 from __future__ import annotations

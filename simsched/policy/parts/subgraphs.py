@@ -43,6 +43,12 @@ def levels(graph: TaskGraph) -> list[Int64Array]:
         found.append(below.astype(np.int64))
 
 
+def main_tasks(graph: TaskGraph) -> BoolArray:
+    """Return which tasks without a parent spawn others; shape (n_tasks,)."""
+    main: BoolArray = (graph.parent < 0) & (np.diff(graph.child_ptr) > 0)
+    return main
+
+
 def depths(graph: TaskGraph) -> Int64Array:
     """Return the level of each task in the spawn tree, 0 for parentless ones; shape (n_tasks,)."""
     depth = np.zeros(graph.n_tasks, np.int64)

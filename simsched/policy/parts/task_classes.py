@@ -6,6 +6,7 @@ import numpy as np
 
 from simsched.policy.parts.batch_gate import GATE
 from simsched.policy.parts.core_groups import cut_points
+from simsched.policy.parts.subgraphs import main_tasks
 from simsched.workload.graph import (
     BoolArray,
     FloatArray,
@@ -73,8 +74,7 @@ def allocate(time_s: FloatArray, n_tasks: FloatArray, size: Int32Array) -> Int32
 def in_pools(graph: TaskGraph) -> BoolArray:
     """Return which tasks enter pools of classes: all but main tasks and the gate of a batch."""
     gate = graph.class_names.index(GATE) if GATE in graph.class_names else len(graph.class_names)
-    is_main = (graph.parent < 0) & (np.diff(graph.child_ptr) > 0)
-    pooled: BoolArray = ~is_main & (graph.task_class != gate)
+    pooled: BoolArray = ~main_tasks(graph) & (graph.task_class != gate)
     return pooled
 
 

@@ -71,6 +71,12 @@ class Queues:
         self.moves[thread] += 1
 
 
+def running_tasks(view: HookView) -> dict[int, int]:
+    """Return the task that each core is running."""
+    found = {core: view.live.running_task(core) for core in range(view.n_workers)}
+    return {core: task for core, task in found.items() if task >= 0}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ThreadScheduler(PlacedPolicy[Queues]):
     """What schedulers of threads have in common; see the module.
@@ -170,9 +176,9 @@ class ThreadScheduler(PlacedPolicy[Queues]):
 
     def swap(self, view: HookView, state: Queues, first: int, second: int) -> list[Move]:
         """Return moves with which the running threads of two cores change places."""
-        running = [(view.live.running_task(core), core) for core in (first, second)]
+        running = running_tasks(view)
         return [
-            self.relocate(view, state, task, core, first + second - core)
-            for task, core in running
-            if task >= 0
+            self.relocate(view, state, running[core], core, target)
+            for core, target in ((first, second), (second, first))
+            if core in running
         ]

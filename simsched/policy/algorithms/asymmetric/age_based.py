@@ -18,7 +18,7 @@ from simsched.policy import (
     preset,
     register,
 )
-from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
+from simsched.policy.parts.threads import Move, Queues, ThreadScheduler, running_tasks
 from simsched.workload.graph import FloatArray, TaskGraph
 
 
@@ -170,11 +170,8 @@ class AgeBased(ThreadScheduler):
 
     def _places(self, view: HookView, state: Queues) -> dict[int, int]:
         """Return the core on which each thread waits or runs, by its task."""
-        live = view.live
         place = {task: core for core, queue in enumerate(state.waiting) for task in queue}
-        running = {live.running_task(core): core for core in range(view.n_workers)}
-        running.pop(-1, None)
-        return place | running
+        return place | {task: core for core, task in running_tasks(view).items()}
 
     def _allocation(self, state: Queues, present: list[int]) -> dict[int, int]:
         """Return the core that each thread is to have, by its task."""

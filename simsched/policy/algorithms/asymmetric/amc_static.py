@@ -19,13 +19,8 @@ from simsched.policy import (
 )
 from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
 from simsched.policy.parts.core_groups import core_groups, cut_points
-from simsched.workload.graph import BoolArray, Int32Array, TaskGraph, Workload
-
-
-def spawned_or_alone(graph: TaskGraph) -> BoolArray:
-    """Return which tasks are allocated: all but tasks without a parent that spawn others."""
-    allocated: BoolArray = (graph.parent >= 0) | (np.diff(graph.child_ptr) == 0)
-    return allocated
+from simsched.policy.parts.subgraphs import main_tasks
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
 
 def longest_first(view: PlanView) -> Workload:
@@ -43,7 +38,7 @@ class _Static(PlacedPolicy[None]):
         self, view: PlanView, graph: TaskGraph, instance: Int32Array, *steps: AcquireStep
     ) -> Plan:
         """Return a plan in which tasks enter given pools, and main tasks the fastest worker's."""
-        allocated = spawned_or_alone(graph)
+        allocated = ~main_tasks(graph)
         main = core_groups(view).fastest_worker
         return Plan(
             acquire=(
@@ -80,13 +75,13 @@ class StaticCuts(_Static):
     def _steals(self, view: PlanView, graph: TaskGraph) -> bool:
         """Return whether there is nothing to divide."""
         groups = core_groups(view)
-        return groups.n == 1 or int(spawned_or_alone(graph).sum()) < groups.n
+        return groups.n == 1 or int((~main_tasks(graph)).sum()) < groups.n
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         if self._steals(view, graph):
             plan = stealing_plan("parent_first", "oldest", "oldest")
             return main_on_fastest(plan, view, graph, core_groups(view).of_worker)
-        groups, items = core_groups(view), np.flatnonzero(spawned_or_alone(graph))
+        groups, items = core_groups(view), np.flatnonzero(~main_tasks(graph))
         ops = view.estimated_ops(graph)[0]
         items = items[np.argsort(-ops[items], kind="stable")]
         times = ops[items, None] / groups.ops_per_s
@@ -122,7 +117,7 @@ class IdealAllocation(_Static):
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         groups, ops = core_groups(view), view.estimated_ops(graph)[0]
-        items = np.flatnonzero(spawned_or_alone(graph))
+        items = np.flatnonzero(~main_tasks(graph))
         worker_of = np.zeros(graph.n_tasks, np.int32)
         free: list[list[tuple[float, bool, int]]] = [[] for _ in range(groups.n)]
         for worker, group in enumerate(groups.of_worker.tolist()):

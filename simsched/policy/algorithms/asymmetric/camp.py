@@ -11,7 +11,7 @@ from simsched.files.errors import ConfigurationError
 from simsched.policy import HookView, PlanView, param, register
 from simsched.policy.parts.core_groups import CoreGroups
 from simsched.policy.parts.thread_balancing import even_out, is_idle
-from simsched.policy.parts.threads import CRITICAL, Move, Queues, ThreadScheduler
+from simsched.policy.parts.threads import CRITICAL, Move, Queues, ThreadScheduler, running_tasks
 from simsched.workload.graph import FloatArray
 
 
@@ -44,13 +44,6 @@ def speedups(view: PlanView, groups: CoreGroups) -> tuple[FloatArray, FloatArray
     factor = np.where(fast > 0.0, slow / some, 1.0)
     stalled = np.where(fast > 0.0, 1.0 - (ops / groups.ops_per_s[0]) / some, 0.0)
     return factor, stalled
-
-
-def running_tasks(view: HookView) -> dict[int, int]:
-    """Return the task that each core is running."""
-    live = view.live
-    found = {core: live.running_task(core) for core in range(view.n_workers)}
-    return {core: task for core, task in found.items() if task >= 0}
 
 
 #: Classes of CAMP, the one that goes to fast cores first last.

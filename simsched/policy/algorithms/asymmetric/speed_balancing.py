@@ -64,9 +64,7 @@ class SpeedBalancing(ThreadScheduler):
 
     def _pull(self, view: HookView, state: Queues, source: int, target: int) -> list[Move]:
         """Return the move of the thread of a core that has been moved least."""
-        live = view.live
-        running = live.running_task(source)
-        candidates = [*state.waiting[source], *([running] if running >= 0 else [])]
+        candidates = present(view, state, source)
         if not candidates:
             return []
         task = min(candidates, key=lambda t: state.moves[state.thread_of(t)])
@@ -97,10 +95,13 @@ class SpeedBalancing(ThreadScheduler):
         ratio = state.groups.ops_per_s[state.groups.of_worker] / state.groups.ops_per_s[0]
         speed: FloatArray = ratio.copy()
         for core in range(view.n_workers):
-            tasks = list(state.waiting[core])
-            if view.live.running_task(core) >= 0:
-                tasks.append(view.live.running_task(core))
-            if tasks:
-                shares = [share[state.thread_of(task)] for task in tasks]
+            shares = [share[state.thread_of(task)] for task in present(view, state, core)]
+            if shares:
                 speed[core] *= min(1.0, float(np.mean(shares)))
         return speed
+
+
+def present(view: HookView, state: Queues, core: int) -> list[int]:
+    """Return the tasks that wait in the queue of a core, and the one that it is running."""
+    running = view.live.running_task(core)
+    return [*state.waiting[core], *([running] if running >= 0 else [])]

@@ -158,11 +158,7 @@ class Bats(Policy[BatsState]):
         assert subgraphs is not None
         assert found is not None
         of_task, is_root = subgraphs.of_task, subgraphs.is_root
-        pool = (
-            np.where(found.is_high, HIGH, LOW)
-            if found.is_complete
-            else np.full(len(found.socket), HIGH)
-        )
+        pool = np.where(found.is_high | (not found.is_complete), HIGH, LOW)
         group_of = np.full(len(of_task), WORKER, np.int8)
         group_of[is_root] = pool[of_task[is_root]]
         instance_of = np.full(len(of_task), -1, np.int32)

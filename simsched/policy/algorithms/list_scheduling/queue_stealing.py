@@ -64,13 +64,10 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     def enqueue(self, view: HookView, state: State, task: int, pusher: int) -> int:
         queues = state.queues
         if pusher < 0 or not state.can_run(pusher)(task):
-            place = queues.last_pushed
-            while True:
-                place = (place + 1) % len(state.order)
-                pusher = state.order[place]
-                if state.can_run(pusher)(task):
-                    break
-            queues.last_pushed = place
+            n = len(state.order)
+            places = ((queues.last_pushed + step) % n for step in range(1, n + 1))
+            queues.last_pushed = next(p for p in places if state.able[state.order[p]][task])
+            pusher = state.order[queues.last_pushed]
         queues.tasks[pusher].push(task, state.priority[task])
         return pusher
 

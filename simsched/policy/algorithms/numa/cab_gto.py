@@ -59,7 +59,7 @@ class CabGtoCompile(BiTierStealing):
     ----------
     every_socket : bool
         Whether large subtrees are divided until there are as many as sockets
-        (:func:`cut_to_caches`); the source's own rule is false.
+        (:func:`cut_to_caches`).
 
     Notes
     -----

@@ -21,6 +21,7 @@ from simsched.policy import (
 )
 from simsched.policy.contract.base import S
 from simsched.policy.parts.core_groups import core_groups
+from simsched.policy.parts.subgraphs import main_tasks
 from simsched.workload.graph import BoolArray, Int32Array, TaskGraph
 
 SPAWN_ORDERS = {"child_first": CHILD_FIRST, "parent_first": PARENT_FIRST}
@@ -52,7 +53,7 @@ def main_on_fastest(plan: Plan, view: PlanView, graph: TaskGraph, group: Int32Ar
     Its continuations are in the pools that everybody steals from. The plan stays as it is where all
     cores are equal or of different kinds, or not exactly one task without a parent spawns others.
     """
-    main = (graph.parent < 0) & (np.diff(graph.child_ptr) > 0)
+    main = main_tasks(graph)
     kinds = view.machine.thread_group[view.worker_thread]
     alike = len({view.machine.core_groups[kind].kind for kind in kinds.tolist()}) == 1
     if not group.any() or not alike or int(main.sum()) != 1:
@@ -84,7 +85,7 @@ class RandomStealing(PlacedPolicy[S]):
         worker.
     main : {"fastest", "anywhere"}
         Where the main task starts on cores of different speeds: on one of the fastest group
-        (:func:`main_on_fastest`), as the study does, or on the one that takes it first.
+        (:func:`main_on_fastest`), or on the one that takes it first.
 
     Notes
     -----
