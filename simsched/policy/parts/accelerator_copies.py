@@ -55,12 +55,9 @@ def pinned_copies(layout: Layout) -> BoolArray:
 def pieces(layout: Layout, graph: TaskGraph) -> tuple[BoolArray, Int64Array]:
     """Return which tasks go on with the copy of their predecessor, and each one's next piece."""
     source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
-    joined = (layout.direction[source] >= 0) & (
-        layout.direction[source] == layout.direction[graph.succ]
-    )
-    joined &= layout.application[source] == layout.application[graph.succ]
-    joined &= layout.query[source] == layout.query[graph.succ]
-    joined &= graph.task_class[source] == graph.task_class[graph.succ]
+    joined = layout.direction[source] >= 0
+    for column in (layout.direction, layout.application, layout.query, graph.task_class):
+        joined &= column[source] == column[graph.succ]
     follows, next_piece = np.zeros(graph.n_tasks, bool), np.full(graph.n_tasks, -1, np.int64)
     follows[graph.succ[joined]] = True
     next_piece[source[joined]] = graph.succ[joined]

@@ -117,10 +117,8 @@ def _keep(graph: TaskGraph) -> _Parts:
 
 def _edges(graph: TaskGraph, parts: _Parts) -> tuple[Int64Array, Int64Array]:
     """Return the dataflow edges between parts: those of the tree and those of the graph."""
-    above_body = np.full(
-        graph.n_tasks, -1, np.int64
-    )  # nearest kept body and join of the proper ancestors
-    above_join = np.full(graph.n_tasks, -1, np.int64)
+    # Nearest kept body and join of the proper ancestors.
+    above_body, above_join = np.full((2, graph.n_tasks), -1, np.int64)
     for tasks in levels(graph)[1:]:
         parent = graph.parent[tasks]
         above_body[tasks] = np.where(
