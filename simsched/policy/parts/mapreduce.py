@@ -155,7 +155,7 @@ class MapReducePolicy(MapReduceCluster[T]):
         for task in state.failed:
             if state.tasks.kind[task] == kind:
                 return task
-        for job in self.job_order(state, kind, state.waiting.jobs[kind]):
+        for job in self.job_order(state, kind, state.waiting.jobs(kind)):
             waiting = state.waiting.of_job(kind, job)
             found = self.pick_of_job(state, node, kind, job, waiting)
             if found is not None:
@@ -205,7 +205,7 @@ class MapReducePolicy(MapReduceCluster[T]):
             for slot in state.slots[kind][node]:
                 if not self._is_free(view, state, slot):
                     continue
-                if state.waiting.jobs[kind]:
+                if state.waiting.tasks[kind]:
                     task = None if is_refused else self.pick(view, state, node, kind)
                     is_refused = task is None
                     if task is not None:

@@ -84,6 +84,6 @@ def held(state: Tracker, kind: int) -> Counter[str]:
 def wanted_slots(state: Tracker, kind: int) -> Counter[str]:
     """Return how many tasks of a kind each user has waiting."""
     counts: Counter[str] = Counter()
-    for job in state.waiting.jobs[kind]:
+    for job in state.waiting.jobs(kind):
         counts[state.tasks.names[job][0]] += len(state.waiting.of_job(kind, job))
     return counts

@@ -93,24 +93,18 @@ class Tuner:
 
     def record(self, duration_s: float) -> None:
         """Take the length of an iteration under `roots`, and choose `roots` for the next one."""
-        if self.phase is Phase.INITIAL:
-            self.best_s = duration_s
-            self._go_down()
-        elif self.phase is Phase.DOWN:
-            if duration_s < self.best_s:
-                self.best, self.best_s = self.roots, duration_s
-                self._go_down()
-            elif self.best is self.initial:
-                self.roots = self.initial
-                self._go_up()
-            else:
-                self._finish()
-        elif self.phase is Phase.UP:
-            if duration_s <= self.best_s:
-                self.best, self.best_s = self.roots, duration_s
-                self._go_up()
-            else:
-                self._finish()
+        if self.is_done:
+            return
+        is_up = self.phase is Phase.UP
+        if duration_s < self.best_s or (is_up and duration_s == self.best_s):
+            self.best, self.best_s = self.roots, duration_s
+            go_on = self._go_up if is_up else self._go_down
+            go_on()
+        elif not is_up and self.best is self.initial:
+            self.roots = self.initial
+            self._go_up()
+        else:
+            self._finish()
 
     def _go_down(self) -> None:
         """Try smaller subtrees; if there are none, larger ones or none at all."""
