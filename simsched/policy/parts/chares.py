@@ -40,8 +40,8 @@ def make_team(view: PlanView, io: str, pes: int) -> Team:
     doubled = [team for team in teams if len(team) > 1]
     if io == "single":
         if doubled:
-            helper, others = doubled[0][1], teams
-            order = [doubled[0][0], *(team[0] for team in others if team is not doubled[0])]
+            helper = doubled[0][1]
+            order = [doubled[0][0], *(team[0] for team in teams if team is not doubled[0])]
         else:
             workers = [team[0] for team in teams]
             helper, order = workers[-1], workers[:-1] or workers

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from simsched.policy.contract.base import HookView
 from simsched.policy.parts.threads import Move, Queues
 from simsched.workload.graph import FloatArray
@@ -42,6 +44,7 @@ def even_out(
         load[target] += 1
 
 
-def is_idle(view: HookView, state: Queues, core: int) -> bool:
-    """Return whether a core has no thread and has not been promised one."""
-    return view.live.is_waiting(core) and not state.waiting[core]
+def idle_fast_cores(view: HookView, state: Queues) -> list[int]:
+    """Return the fastest cores that have no thread and have not been promised one."""
+    fast = np.flatnonzero(state.groups.of_worker == 0).tolist()
+    return [core for core in fast if view.live.is_waiting(core) and not state.waiting[core]]

@@ -10,7 +10,7 @@ import numpy as np
 from simsched.files.errors import ConfigurationError
 from simsched.policy import HookView, PlanView, param, register
 from simsched.policy.parts.core_groups import CoreGroups
-from simsched.policy.parts.thread_balancing import even_out, is_idle
+from simsched.policy.parts.thread_balancing import even_out, idle_fast_cores
 from simsched.policy.parts.threads import CRITICAL, Move, Queues, ThreadScheduler, running_tasks
 from simsched.workload.graph import FloatArray
 
@@ -99,7 +99,7 @@ class Camp(ThreadScheduler):
         )
         running = running_tasks(view)
         on = {core: class_of[task] for core, task in running.items()}
-        idle = [c for c in range(view.n_workers) if group[c] == 0 and is_idle(view, state, c)]
+        idle = idle_fast_cores(view, state)
         fast = [core for core in running if group[core] == 0]
         slow = [core for core in running if group[core] > 0]
         comes = sorted(slow, key=lambda core: -on[core])
@@ -184,9 +184,8 @@ class BiasScheduling(ThreadScheduler):
             return float(-stalled[task] if group[target] == 0 else stalled[task])
 
         moves = even_out(view, state, state.groups.ops_per_s[group], suits)
-        idle = [c for c in range(view.n_workers) if group[c] == 0 and is_idle(view, state, c)]
         comes = sorted((c for c in running if group[c] > 0), key=lambda c: stalled[running[c]])
-        for source, target in zip(comes, idle, strict=False):
+        for source, target in zip(comes, idle_fast_cores(view, state), strict=False):
             moves += self.swap(view, state, source, target)
         return moves or self._exchange(view, state, stalled)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from simsched.policy import HookView, Kill, param, register, seconds_to_ps
 from simsched.policy.parts.mapreduce_shares import SharedPolicy, held, user_of, users, wanted_slots
-from simsched.policy.parts.mapreduce_tracker import Tracker
+from simsched.policy.parts.mapreduce_tracker import Attempt, Tracker
 from simsched.workload.mapreduce_job import MAP, REDUCE
 
 
@@ -89,6 +89,11 @@ class Fair(SharedPolicy[Starving]):
         self, view: HookView, state: Starving, kind: int, user: str, count: Counter[str], most: int
     ) -> list[int]:
         """Return slots of other pools that a pool gets by force."""
+
+        def excess(attempt: Attempt) -> tuple[float, int, int]:
+            owner = user_of(state, attempt.task)
+            return count[owner] / self.share(state, owner), attempt.sent_ps, attempt.worker
+
         found: list[int] = []
         for _ in range(most):
             over = [u for u in count if u != user and count[u] > self.least_slots]
@@ -102,14 +107,7 @@ class Fair(SharedPolicy[Starving]):
             ]
             if not running:
                 break
-            worst = max(
-                running,
-                key=lambda a: (
-                    count[user_of(state, a.task)] / self.share(state, user_of(state, a.task)),
-                    a.sent_ps,
-                    a.worker,
-                ),
-            )
+            worst = max(running, key=excess)
             count[user_of(state, worst.task)] -= 1
             found.append(worst.worker)
         return found
