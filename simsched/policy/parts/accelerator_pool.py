@@ -33,18 +33,13 @@ class Release(NamedTuple):
 class PoolState:
     """What a reordering policy remembers of a run."""
 
-    layout: Layout | None = None  # what the tasks of the present graph are
+    now: Layout = field(init=False, repr=False)  # what the tasks of the present graph are
     #: shape (n_tasks,): durations as the policy expects them
     seconds: FloatArray = field(default_factory=lambda: np.zeros(0))
     #: tasks in the host's pool, in the order of their submission
     waiting: list[int] = field(default_factory=list)
     #: kernels that have been passed on and have not ended, with their expected durations
     issued: dict[int, float] = field(default_factory=dict)
-
-    @property
-    def now(self) -> Layout:
-        assert self.layout is not None
-        return self.layout
 
 
 P = TypeVar("P", bound=PoolState)
@@ -72,8 +67,8 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
 
     def plan(self, view: PlanView, state: P, graph: TaskGraph) -> Plan:
         """Return the plan; kernels are held back by `on_ready`."""
-        state.layout = lay_out(view, graph)
-        state.seconds = self.expected_s(view, state.layout, graph)
+        state.now = lay_out(view, graph)
+        state.seconds = self.expected_s(view, state.now, graph)
         return super().plan(view, state, graph)
 
     def expected_s(self, view: PlanView, layout: Layout, graph: TaskGraph) -> FloatArray:

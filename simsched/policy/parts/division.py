@@ -167,14 +167,16 @@ class MeasuringPolicy(DividingPolicy):
             state.rate[:] = 0.0
             return self.give(state, self.first_step(state, remaining))
         shares = self.follow(view, state, counters)
-        return self.give(state, self.next_step(state, remaining, shares))
+        count = self.next_step(state, remaining, shares)
+        state.shares = shares
+        return self.give(state, count)
 
     def first_step(self, state: DivisionState, units: int) -> int:
         """Return the size of the first step of an invocation."""
         raise NotImplementedError
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
-        """Take over new shares and return the size of the next step."""
+        """Return the size of the next step, which will have new shares."""
         raise NotImplementedError
 
     def give(self, state: DivisionState, count: int) -> Int64Array:

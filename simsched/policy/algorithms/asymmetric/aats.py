@@ -93,8 +93,8 @@ class Aats(PlacedPolicy[AatsState]):
     References
     ----------
     Q. Chen, M. Guo, *Adaptive workload-aware task scheduling for single-ISA asymmetric multicore
-    architectures*, ACM TACO 11(1), article 8, 2014. The same authors, Springer 2017, sections
-    5.4-5.9, algorithms 8 and 9.
+    architectures*, ACM TACO 11(1), article 8, 2014. Q. Chen, M. Guo, Springer 2017,
+    sections 5.4-5.9, algorithms 8 and 9.
     """
 
     helps: str = param("weaker_first", choices=("weaker_first", "nobody"))

@@ -36,7 +36,6 @@ class Quick(MeasuringPolicy):
         return first_fraction(units, self.initial_fraction, int(state.unmeasured.sum()))
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
-        state.shares = shares
         return remaining
 
 
@@ -67,5 +66,4 @@ class Split(MeasuringPolicy):
         return min(self.chunk_units, units)
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
-        state.shares = shares
         return min(self.chunk_units, remaining)

@@ -55,7 +55,6 @@ class Hats(MeasuringPolicy):
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
         """Return twice the step, or all that remains once the division has settled."""
         settled = share_variance(shares, state.shares) < self.variance_threshold
-        state.shares = shares
         doubled = 2 * state.step
         return remaining if settled or doubled > remaining / 2 else doubled
 

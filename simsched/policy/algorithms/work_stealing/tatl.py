@@ -117,11 +117,11 @@ class Tatl(PlacedPolicy[TatlState]):
         domain = view.worker_domain
         victims = [v for v in range(view.n_workers) if state.is_victim[v] and v != worker]
         near = [v for v in victims if domain[v] == domain[worker]]
-        for candidates in (near, victims):
-            if candidates:
-                victim = candidates[int(view.rng.integers(len(candidates)))]
-                return self._steal(view, state, worker, victim, taken)
-        return None
+        candidates = near or victims
+        if not candidates:
+            return None
+        victim = candidates[int(view.rng.integers(len(candidates)))]
+        return self._steal(view, state, worker, victim, taken)
 
     def thresholds(self, view: HookView, state: TatlState, worker: int) -> tuple[int, int]:
         """Return s and S of a worker's queue, in entries."""
