@@ -50,7 +50,7 @@ from simsched.analysis.digest import content_digest
 from simsched.analysis.versions import versions
 from simsched.machine.caches import CacheInstance
 from simsched.machine.model import Machine, MemoryNode
-from simsched.policy.parts.division import is_loop
+from simsched.policy.parts.division_steps import is_loop
 from simsched.trace.schema import Summary
 from simsched.workload.builder import entries
 from simsched.workload.division import Division

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from simsched.files.errors import HardwareError
 from simsched.hardware.program import Program
-from simsched.policy.parts.placement import range_starts
+from simsched.policy.parts.placement_by_share import range_starts
 
 
 def block_nodes(placement: str, n_blocks: int, nodes: Sequence[int]) -> NDArray[np.int32] | None:

@@ -284,7 +284,8 @@ def test_parts_that_differ_are_no_loop() -> None:
 
 
 def test_two_devices_share_by_their_speeds() -> None:
-    from simsched.policy.parts.division import Sides, device_shares, rounded
+    from simsched.policy.parts.division import device_shares, rounded
+    from simsched.policy.parts.division_steps import Sides
 
     shares = device_shares(Sides((0,), (1, 2)), 0.5)
     assert shares.tolist() == [0.5, 0.25, 0.25]

@@ -22,7 +22,7 @@ from simsched.policy.algorithms.divided_work.finepar import (
     predicted_s,
 )
 from simsched.policy.contract.base import PlanView
-from simsched.policy.parts.division import sides_of
+from simsched.policy.parts.division_steps import sides_of
 from simsched.policy.parts.sparse_division import measured
 from simsched.workload.registry import make_workload
 from simsched.workload.sparse_rows import MatrixWorkload, RowCosts, band_rows, rmat_rows
@@ -102,7 +102,7 @@ def test_the_division_is_close_to_the_best_threshold(kind: str) -> None:
     nonzeros = workload.rows.nonzeros
 
     def time(threshold: int) -> float:
-        mine = policy.short(nonzeros, threshold)
+        mine = nonzeros <= threshold
         return max(devices.gpu_s(nonzeros[mine]), devices.cpu_s(nonzeros[~mine]))
 
     best = min(time(threshold) for threshold in THRESHOLDS)

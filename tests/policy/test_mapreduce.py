@@ -16,8 +16,8 @@ from simsched.machine.model import Change, CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy
 from simsched.policy.contract.base import PlanView
-from simsched.policy.parts.mapreduce import Attempt, Tracker
 from simsched.policy.parts.mapreduce_speculation import History, observed_weights
+from simsched.policy.parts.mapreduce_tracker import Attempt, Tracker
 from simsched.policy.parts.mapreduce_waiting import CountedWorkload
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind

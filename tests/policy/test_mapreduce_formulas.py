@@ -14,13 +14,11 @@ from simsched.policy.parts.mapreduce_formulas import (
     REDUCE_WEIGHTS,
     lags_behind,
     longest_first,
-    map_ratio,
     most_stragglers,
     percentile,
     progress_rate,
     progress_score,
     reduce_bins,
-    shuffle_lag,
     slow_nodes,
     slow_tasks,
     time_to_end,
@@ -152,8 +150,3 @@ def test_nothing_is_known_of_a_task_that_has_just_begun() -> None:
     assert percentile([], 25.0) == -math.inf
     assert not lags_behind(np.zeros(0)).any()
     assert not slow_tasks(np.zeros(0), 0.3).any()
-
-
-def test_ratio_and_lag_of_tarazu() -> None:
-    assert map_ratio(slower_s=90.0, faster_s=30.0) == 3.0
-    assert shuffle_lag([4, 3, 2], [3, 1, 1]) == 4

@@ -17,9 +17,9 @@ from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.contract.base import PlanView
-from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_history import write_history
 from simsched.policy.parts.mapreduce_speculation import History
+from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.trace.run import Run
 from simsched.workload.mapreduce_job import MAP, REDUCE
 from simsched.workload.registry import make_workload

@@ -9,7 +9,7 @@ import pytest
 
 from simsched.policy import make_policy
 from simsched.policy.contract.base import Transfer
-from simsched.policy.parts.mapreduce import Attempt, Tracker
+from simsched.policy.parts.mapreduce_tracker import Attempt, Tracker
 from simsched.policy.parts.mapreduce_waiting import Waiting
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
@@ -182,12 +182,12 @@ def test_waiting_tasks_by_kind_and_job() -> None:
     assert not waiting
     for kind, job, task in ((MAP, 3, 9), (REDUCE, 1, 5), (MAP, 1, 4), (MAP, 3, 7), (MAP, 1, 2)):
         waiting.add(kind, job, task)
-    assert waiting.jobs == ([1, 3], [1])
+    assert [waiting.jobs(kind) for kind in (MAP, REDUCE)] == [[1, 3], [1]]
     assert list(waiting.of_kind(MAP)) == [4, 2, 9, 7]
     assert list(waiting.of_job(MAP, 3)) == [9, 7]
     waiting.remove(MAP, 1, 4)
     waiting.remove(MAP, 1, 2)
-    assert waiting.jobs == ([3], [1])
+    assert [waiting.jobs(kind) for kind in (MAP, REDUCE)] == [[3], [1]]
     waiting.clear()
     assert not waiting
     assert list(waiting.of_kind(REDUCE)) == []

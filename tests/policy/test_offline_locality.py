@@ -7,11 +7,8 @@ from simsched.engine.run import simulate
 from simsched.files.errors import PolicyError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.algorithms.numa.offline_locality import (
-    OfflineLocality,
-    ScheduledWorkload,
-    reordered,
-)
+from simsched.policy.algorithms.numa.offline_locality import OfflineLocality, reordered
+from simsched.policy.parts.static_order import ScheduledWorkload
 from simsched.testing import rehearse, small_workloads
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -43,17 +40,17 @@ def test_groups_run_on_the_cores_that_share_the_cache_one_after_the_other() -> N
     graph = shuffled_chain(32)
     prepared = rehearse(OfflineLocality(), MACHINE, Workload("chain", graph)).workload
     assert isinstance(prepared, ScheduledWorkload)
-    assert prepared.worker_of is not None
+    assert prepared.worker is not None
     own = owned_blocks(prepared.graph)
-    domain = prepared.worker_of // 2
+    domain = prepared.worker // 2
     # 32 blocks, 9 fit a shared cache: four groups of eight neighbours, two for each domain, which
     # are two neighbouring ones; half of each group for each of the two cores.
     for d in (0, 1):
         mine = np.sort(own[domain == d])
         assert mine.tolist() in (list(range(16)), list(range(16, 32)))
-    assert np.bincount(prepared.worker_of).tolist() == [8, 8, 8, 8]
+    assert np.bincount(prepared.worker).tolist() == [8, 8, 8, 8]
     for worker in range(4):
-        mine = own[prepared.worker_of == worker]
+        mine = own[prepared.worker == worker]
         for group in (mine[:4], mine[4:]):
             assert np.ptp(group) == 3
             assert len(set((group // 4).tolist())) == 1
@@ -96,7 +93,7 @@ def test_work_is_divided_in_proportion() -> None:
     workload = Workload("uneven", build_graph(ops))
     prepared = rehearse(OfflineLocality(), MACHINE, workload).workload
     assert isinstance(prepared, ScheduledWorkload)
-    load = np.bincount(prepared.worker_of, weights=prepared.graph.ops[0])
+    load = np.bincount(prepared.worker, weights=prepared.graph.ops[0])
     assert load.max() <= 1.1 * load.mean()
 
 

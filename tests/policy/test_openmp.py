@@ -7,7 +7,7 @@ from simsched.engine.run import simulate
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.algorithms.static.openmp import dynamic_chunks, guided_chunks
+from simsched.policy.algorithms.static.openmp import guided_chunks
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
@@ -34,7 +34,6 @@ def sizes(begins: np.ndarray, n_items: int) -> list[int]:
 
 
 def test_sizes_of_chunks() -> None:
-    assert sizes(dynamic_chunks(10, 4), 10) == [4, 4, 2]
     assert sizes(guided_chunks(100, 4, 1), 100) == [25, 19, 14, 11, 8, 6, 5, 3, 3, 2, 1, 1, 1, 1]
     assert sizes(guided_chunks(100, 4, 10), 100) == [25, 19, 14, 11, 10, 10, 10, 1]
     assert sizes(guided_chunks(3, 4, 1), 3) == [1, 1, 1]

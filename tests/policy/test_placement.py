@@ -17,13 +17,8 @@ from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.contract.base import Placement, PlanView
-from simsched.policy.parts.placement import (
-    leaf_of_block,
-    list_placements,
-    placement,
-    placement_rule,
-    range_starts,
-)
+from simsched.policy.parts.placement import list_placements, placement, placement_rule
+from simsched.policy.parts.placement_by_share import leaf_of_block, range_starts
 from simsched.workload.builder import accesses, adjacency, build_graph, first_touch_loop
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.registry import make_small_workload

@@ -19,7 +19,8 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.list_scheduling.deque_model import DequeModel, Model
 from simsched.policy.contract.base import HookView, Policy
-from simsched.policy.parts.runtime_queues import RuntimeState, TaskQueue
+from simsched.policy.parts.runtime_state import RuntimeState
+from simsched.policy.parts.task_queue import TaskQueue
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph

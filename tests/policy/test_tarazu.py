@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.mapreduce.tarazu import Tarazu, outputs
-from simsched.policy.parts.mapreduce import Attempt
+from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE
@@ -27,7 +28,7 @@ def test_outputs_are_delivered_to_the_reduce_tasks_of_their_job() -> None:
     shape = {"jobs": 2, "small_splits": 8, "large_share": 0.0, "split_bytes": 40_000}
     state = make_policy("calb").start(_view_of(make_workload("mapreduce_mix", shape)))
     assert state.tasks.kind.tolist() == ([MAP] * 8 + [REDUCE] * 2) * 2
-    state.n_ended = {(MAP, 0): 4, (MAP, 1): 5}
+    state.n_ended = Counter({(MAP, 0): 4, (MAP, 1): 5})
     assert outputs(state) == ([4, 5], [0, 0])  # no reduce task has begun
     state.attempts = {2: reduce(8, 2, 0, 0.25), 3: reduce(18, 3, 0, 0.0, begun=False)}
     assert outputs(state) == ([4, 5], [2, 0])  # a quarter of eight
@@ -44,7 +45,7 @@ def test_outputs_are_delivered_to_the_reduce_tasks_of_their_job() -> None:
 
 def test_jobs_without_reduce_tasks_have_no_shuffle() -> None:
     state = make_policy("calb").start(_view_of(Workload("maps", build_graph([1.0] * 3))))
-    state.n_ended = {(MAP, 0): 1, (MAP, 2): 1}
+    state.n_ended = Counter({(MAP, 0): 1, (MAP, 2): 1})
     assert outputs(state) == ([1, 1], [1, 1])
 
 

@@ -9,6 +9,7 @@ nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ from simsched.policy.contract.base import (
 )
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.applications import Applications
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import BoolArray, Int32Array, TaskGraph, Workload
 
 FULL = 1000  #: occupancy of a whole device
 #: Pool groups: continuations; what overtakes the queue; the queue; what the host holds back.
@@ -45,18 +46,18 @@ class Layout:
     """What the tasks of a graph are and where they run."""
 
     #: shape (n_tasks,): domain whose workers can run the task; -1 where several can
-    domain: NDArray[np.int32]
+    domain: Int32Array
     #: shape (n_tasks,): tasks that compute on the accelerator. Where no processor is a GPU, all
     #: tasks without children
-    is_kernel: NDArray[np.bool_]
+    is_kernel: BoolArray
     #: shape (n_tasks,): 0 for copies into the accelerator, 1 for copies out of it, -1 for other
     #: tasks
     direction: NDArray[np.int8]
     #: shape (n_tasks,): whose task it is; 0 for all where the workload does not say
-    application: NDArray[np.int32]
+    application: Int32Array
     #: shape (n_tasks,): query of a latency-critical application; -1 for none
-    query: NDArray[np.int32]
-    is_critical: NDArray[np.bool_]  # shape (n_tasks,): tasks of latency-critical applications
+    query: Int32Array
+    is_critical: BoolArray  # shape (n_tasks,): tasks of latency-critical applications
     applications: Applications | None  # as the workload has them, for its graph of the iterations
 
 
@@ -97,6 +98,8 @@ class AcceleratorPolicy(PlacedPolicy[S]):
     applications on the first node of the host; everything else is placed as `placement` says.
     """
 
+    critical_first: ClassVar[bool] = False  #: whether critical kernels overtake the queue
+
     def place(self, view: PlanView, state: S) -> Placement:
         """Return the placement of the base class with pinned buffers in pinned memory."""
         placed = super().place(view, state)
@@ -110,6 +113,7 @@ class AcceleratorPolicy(PlacedPolicy[S]):
         """Return a plan with one queue per engine, and the group that each task enters."""
         layout = lay_out(view, graph)
         capacity = FULL if graph.occupancy is not None else 1
+        first = layout.is_kernel & layout.is_critical & self.critical_first
         return Plan(
             acquire=(
                 AcquireStep("worker", "own", "newest"),
@@ -118,14 +122,18 @@ class AcceleratorPolicy(PlacedPolicy[S]):
             ),
             pool_groups=GROUPS,
             spawn_order=PARENT_FIRST,
-            group_of=self.groups(layout),
+            group_of=np.where(first, FIRST, QUEUE).astype(np.int8),
             instance_of=layout.domain,
             devices=(Device("engine", capacity),),
         )
 
-    def groups(self, layout: Layout) -> NDArray[np.int8]:
-        """Return the pool group that each task enters; the queue by default."""
-        return np.full(len(layout.domain), QUEUE, np.int8)
+
+def with_device(plan: Plan, name: str, capacity: int) -> Plan:
+    """Return a plan in which what overtakes the queue has a device of its own."""
+    groups = list(GROUPS)
+    groups[FIRST] = replace(groups[FIRST], device=name)
+    devices = (*plan.devices, Device(name, capacity))
+    return replace(plan, pool_groups=tuple(groups), devices=devices)
 
 
 def pinned_nodes(machine: Machine) -> list[int]:

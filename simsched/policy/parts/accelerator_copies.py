@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
 from simsched.policy.parts.accelerator import Layout
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import BoolArray, Int64Array, TaskGraph
 
 #: Of the source's server, where a machine states no link: what PCI-e delivers and what one copy
 #: from pageable memory takes.
@@ -44,24 +43,21 @@ def most_batch_copies(machine: Machine, layout: Layout) -> tuple[int, int]:
     return most[0], most[1]
 
 
-def pinned_copies(layout: Layout) -> NDArray[np.bool_]:
+def pinned_copies(layout: Layout) -> BoolArray:
     """Return which tasks are copies of pinned memory."""
     known = layout.applications
     if known is None or "pinned" not in known.feature_names:
         return np.zeros(len(layout.domain), bool)
-    pinned: NDArray[np.bool_] = known.features[:, known.feature_names.index("pinned")] > 0
+    pinned: BoolArray = known.features[:, known.feature_names.index("pinned")] > 0
     return pinned
 
 
-def pieces(layout: Layout, graph: TaskGraph) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+def pieces(layout: Layout, graph: TaskGraph) -> tuple[BoolArray, Int64Array]:
     """Return which tasks go on with the copy of their predecessor, and each one's next piece."""
     source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
-    joined = (layout.direction[source] >= 0) & (
-        layout.direction[source] == layout.direction[graph.succ]
-    )
-    joined &= layout.application[source] == layout.application[graph.succ]
-    joined &= layout.query[source] == layout.query[graph.succ]
-    joined &= graph.task_class[source] == graph.task_class[graph.succ]
+    joined = layout.direction[source] >= 0
+    for column in (layout.direction, layout.application, layout.query, graph.task_class):
+        joined &= column[source] == column[graph.succ]
     follows, next_piece = np.zeros(graph.n_tasks, bool), np.full(graph.n_tasks, -1, np.int64)
     follows[graph.succ[joined]] = True
     next_piece[source[joined]] = graph.succ[joined]

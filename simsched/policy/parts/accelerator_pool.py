@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.contract.base import HookView, Pace, Plan, PlanView, Pool, Transfer, param
 from simsched.policy.parts.accelerator import (
@@ -19,7 +18,7 @@ from simsched.policy.parts.accelerator import (
     pinned_nodes,
 )
 from simsched.policy.parts.schedules import worker_rows
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import FloatArray, TaskGraph
 
 
 class Release(NamedTuple):
@@ -34,18 +33,13 @@ class Release(NamedTuple):
 class PoolState:
     """What a reordering policy remembers of a run."""
 
-    layout: Layout | None = None  # what the tasks of the present graph are
+    now: Layout = field(init=False, repr=False)  # what the tasks of the present graph are
     #: shape (n_tasks,): durations as the policy expects them
-    seconds: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    seconds: FloatArray = field(default_factory=lambda: np.zeros(0))
     #: tasks in the host's pool, in the order of their submission
     waiting: list[int] = field(default_factory=list)
     #: kernels that have been passed on and have not ended, with their expected durations
     issued: dict[int, float] = field(default_factory=dict)
-
-    @property
-    def now(self) -> Layout:
-        assert self.layout is not None
-        return self.layout
 
 
 P = TypeVar("P", bound=PoolState)
@@ -69,16 +63,15 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
     decision_s: float = param(0.0, low=0.0, high=1.0)
 
     def start(self, view: PlanView) -> P:
-        """Return the state of a run."""
         return cast(P, self.remembers())
 
     def plan(self, view: PlanView, state: P, graph: TaskGraph) -> Plan:
         """Return the plan; kernels are held back by `on_ready`."""
-        state.layout = lay_out(view, graph)
-        state.seconds = self.expected_s(view, state.layout, graph)
+        state.now = lay_out(view, graph)
+        state.seconds = self.expected_s(view, state.now, graph)
         return super().plan(view, state, graph)
 
-    def expected_s(self, view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+    def expected_s(self, view: PlanView, layout: Layout, graph: TaskGraph) -> FloatArray:
         """Return the durations of all tasks as the policy expects them, alone on the device."""
         return known_seconds(view, layout, graph)
 
@@ -128,7 +121,7 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
             yield Transfer(HELD, 0, group, to, 1, delay_ps, task=task, decision_ps=decision_ps)
 
 
-def known_seconds(view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+def known_seconds(view: PlanView, layout: Layout, graph: TaskGraph) -> FloatArray:
     """Return the duration of each task alone on its fastest processor, as the view knows it.
 
     The bytes of a task go over its domain's path to the memory in which they are.
@@ -139,9 +132,8 @@ def known_seconds(view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[n
     for group in worker_rows(view)[0]:
         rate[group.kind] = max(group.ops_per_s, rate.get(group.kind, 0.0))
     rows = [known[graph.kinds.index(kind)] / speed for kind, speed in rate.items()]
-    seconds: NDArray[np.float64] = np.min(rows, axis=0)
-    moved = np.zeros(graph.n_accesses)
-    moved += graph.read_bytes + graph.written_bytes
+    seconds: FloatArray = np.min(rows, axis=0)
+    moved = (graph.read_bytes + graph.written_bytes).astype(np.float64)
     owner = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
     pinned, node = np.zeros(graph.n_blocks, bool), pinned_nodes(machine)
     if layout.applications is not None:

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.parts.subgraphs import levels
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
+from simsched.workload.graph import Int32Array, TaskGraph
 
 STRADDLES = -1  #: part of a task whose data belong to several parts
 
@@ -20,8 +18,7 @@ def allocate(graph: TaskGraph, n_parts: int) -> Int32Array:
 
     A task is taken to divide its range evenly among its children. Part i is [i / n, (i + 1) / n). A
     task whose range lies inside one part belongs to it, with its whole subtree. Ranges are rational
-    numbers, and only tasks that cross a border have their children looked at: the number of exact
-    operations is about the number of borders times the depth of the tree.
+    numbers, and only tasks that cross a border have their children looked at.
     """
     part = np.full(graph.n_tasks, STRADDLES, np.int32)
     top = np.flatnonzero(graph.parent < 0)

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.contract.base import Counters, Monitor, PlanView
-from simsched.policy.parts.placement import host_nodes
+from simsched.policy.parts.host_memory import host_nodes
 from simsched.policy.parts.traffic import choose_moves, hotness, sample_pages
-
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import Int32Array, Int64Array
 
 PUBLISHED_SAMPLES = 4  #: pages of each block, also of blocks that have fewer
 
 
-def monitoring_workers(worker_domain: NDArray[np.int32], n_threads: int) -> list[int]:
+def monitoring_workers(worker_domain: Int32Array, n_threads: int) -> list[int]:
     """Return the workers that monitor: from the domains in turn, the last ones first, never all.
 
     >>> monitoring_workers(np.array([0, 0, 0, 1, 1, 1], np.int32), 3)
     [2, 5, 1]
     """
-    of_domain = {
-        d: np.flatnonzero(worker_domain == d).tolist() for d in np.unique(worker_domain).tolist()
-    }
-    chosen: list[int] = []
-    while len(chosen) < min(n_threads, len(worker_domain) - 1):
-        for workers in of_domain.values():
-            if workers and len(chosen) < min(n_threads, len(worker_domain) - 1):
-                chosen.append(workers.pop())
-    return chosen
+    domains = np.unique(worker_domain)
+    turns = zip_longest(*(np.flatnonzero(worker_domain == d)[::-1].tolist() for d in domains))
+    order = [worker for turn in turns for worker in turn if worker is not None]
+    return order[: min(n_threads, len(worker_domain) - 1)]
 
 
 def monitor(view: PlanView, n_samples: int, n_threads: int) -> Monitor:
@@ -40,7 +35,7 @@ def monitor(view: PlanView, n_samples: int, n_threads: int) -> Monitor:
     return Monitor(max(loop_ps, 1), sampled * _page_bytes(view))
 
 
-def moves(view: PlanView, counters: Counters) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+def moves(view: PlanView, counters: Counters) -> tuple[Int32Array, Int32Array]:
     """Return which blocks migrate, and where to."""
     machine = view.machine
     usable = set(host_nodes(machine))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import Int32Array, TaskGraph
 
 
 def root_degree(graph: TaskGraph) -> int:
@@ -22,8 +21,7 @@ def boundary_level(degree: int, n_sockets: int, data_bytes: int, cache_bytes: in
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, Eq.
-    3.1-3.4.
+    Q. Chen, M. Guo, Springer 2017, Eq. 3.1-3.4.
 
     Heat on 3072 x 2048 doubles in two copies, 96 MB, on four sockets with 6 MB each:
 
@@ -39,8 +37,8 @@ def boundary_level(degree: int, n_sockets: int, data_bytes: int, cache_bytes: in
 
 
 def same_places(
-    graph: TaskGraph, roots: NDArray[np.int32], other: TaskGraph, socket: NDArray[np.int32]
-) -> NDArray[np.int32]:
+    graph: TaskGraph, roots: Int32Array, other: TaskGraph, socket: Int32Array
+) -> Int32Array:
     """Return for each root the socket of the task with the same identifier in another graph.
 
     Child i of a task with the identifier S has the identifier S_i. Where the other tree ends

@@ -6,15 +6,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import PlanView, Policy, param
-from simsched.policy.parts.loop import static_chunks
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
-MAPPINGS = ("block", "cyclic")
+from simsched.policy.parts.loop import ASSIGNMENTS
+from simsched.workload.graph import BoolArray, Int32Array, TaskGraph
 
 
 class Team(NamedTuple):
@@ -27,10 +23,10 @@ class Team(NamedTuple):
 def make_team(view: PlanView, io: str, pes: int) -> Team:
     """Return which workers compute and which move data.
 
-    Processing elements are the first workers of cores. Helpers are second workers of the same
-    cores: that of the first processing element for ``single``. Where a core that is needed has only
-    one worker, workers are paired instead: every second one helps the one before it; for
-    ``single``, the last one helps all others. A worker that is alone helps itself.
+    Processing elements are the first workers of cores, helpers second workers of the same cores:
+    that of the first processing element for ``single``. Where a core that is needed has only one
+    worker, every second worker helps the one before it; for ``single``, the last one helps all
+    others. A worker that is alone helps itself.
     """
     cores = view.machine.thread_core[view.worker_thread].tolist()
     of_core: dict[int, list[int]] = {}
@@ -44,8 +40,8 @@ def make_team(view: PlanView, io: str, pes: int) -> Team:
     doubled = [team for team in teams if len(team) > 1]
     if io == "single":
         if doubled:
-            helper, others = doubled[0][1], teams
-            order = [doubled[0][0], *(team[0] for team in others if team is not doubled[0])]
+            helper = doubled[0][1]
+            order = [doubled[0][0], *(team[0] for team in teams if team is not doubled[0])]
         else:
             workers = [team[0] for team in teams]
             helper, order = workers[-1], workers[:-1] or workers
@@ -57,24 +53,6 @@ def make_team(view: PlanView, io: str, pes: int) -> Team:
         workers = list(range(len(cores)))
         pairs = list(zip(workers[::2], [*workers[1::2], workers[-1]], strict=False))[:limit]
     return Team(*(np.array(column, np.int32) for column in zip(*pairs, strict=True)))
-
-
-def map_chares(n_tasks: int, n_pes: int, mapping: str) -> Int32Array:
-    """Return the processing element of each task.
-
-    >>> map_chares(5, 2, "block").tolist(), map_chares(5, 2, "cyclic").tolist()
-    ([0, 0, 0, 1, 1], [0, 1, 0, 1, 0])
-    """
-    if mapping == "block":
-        return static_chunks(n_tasks, n_pes)
-    return np.arange(n_tasks, dtype=np.int32) % np.int32(n_pes)
-
-
-def active_workers(view: PlanView, workers: Int32Array) -> NDArray[np.bool_]:
-    """Return which of all workers take part; shape (n_workers,)."""
-    active = np.zeros(view.n_workers, bool)
-    active[workers] = True
-    return active
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,13 +74,13 @@ class ChareProgram(Policy[None]):
     """
 
     pes: int = param(0, low=0)
-    mapping: str = param("block", choices=MAPPINGS)
+    mapping: str = param("block", choices=ASSIGNMENTS)
     least_block_bytes: int = param(0, low=0)
     usable_share: float = param(0.96875, low=0.0, high=1.0)
 
-    def annotated(self, graph: TaskGraph) -> NDArray[np.bool_]:
+    def annotated(self, graph: TaskGraph) -> BoolArray:
         """Return the blocks that are data of tasks."""
-        large: NDArray[np.bool_] = graph.block_bytes >= self.least_block_bytes
+        large: BoolArray = graph.block_bytes >= self.least_block_bytes
         return large
 
     def room_bytes(self, machine: Machine) -> list[int]:

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from simsched.policy.parts.loop import flatten
 from simsched.policy.parts.residency import Residency
 from simsched.workload.builder import Accesses, Adjacency, accesses, adjacency, build_graph, ranks
-from simsched.workload.graph import FloatArray, TaskGraph, Workload
+from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph, Workload
 
 Int8Array = NDArray[np.int8]
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
 
 COMPUTE, FETCH, EVICT = 0, 1, 2
 
@@ -64,11 +62,10 @@ def with_moves(
 ) -> MovingWorkload:
     """Return a program that fetches blocks before use and evicts them afterwards.
 
-    Tasks keep their numbers. Fetch s is task ``n + 2 s``, in the order of stays, and its copy the
-    next one; evicts follow in the same way. A fetch or evict allocates in its body and then runs
-    the copy, which it spawns as its only child: the two do not overlap. Dependences are: fetch
-    before each user, each user before evict, evict before the fetches that take its room or fetch
-    its block again, and those of the program.
+    Tasks keep their numbers. Fetch s is task ``n + 2 s``, in the order of stays, and its copy,
+    which it spawns as its only child, the next one; evicts follow in the same way. Dependences are:
+    fetch before each user, each user before evict, evict before the fetches that take its room or
+    fetch its block again, and those of the program.
     """
     n, n_stays = graph.n_tasks, len(plan.stays)
     fetches = n + 2 * np.arange(n_stays, dtype=np.int64)

@@ -6,10 +6,10 @@ pool is its oldest task, the largest one.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.contract.base import (
     PARENT_FIRST,
@@ -22,7 +22,6 @@ from simsched.policy.contract.base import (
 )
 from simsched.policy.parts.placement import PlacedPolicy
 
-Int32Array = NDArray[np.int32]
 OWN = AcquireStep("worker", "own", "newest")
 IN_CLUSTER = AcquireStep("worker", "same_domain", "oldest")
 
@@ -34,20 +33,19 @@ class Clusters:
     members: list[list[int]]  # workers of each cluster, ascending
     cluster_of: list[int]  # cluster of each worker
     #: for each sender, when its messages arrive
-    arrival_ps: dict[int, list[int]] = field(default_factory=dict)
+    arrival_ps: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     load: dict[int, int] = field(default_factory=dict)  # last reported load of each worker
     #: workers that have stolen what they are about to execute
     thieves: set[int] = field(default_factory=set)
 
     def in_flight(self, sender: int, now_ps: int) -> int:
         """Return how many messages of a sender have not arrived yet."""
-        left = [end for end in self.arrival_ps.get(sender, []) if end >= now_ps]
-        self.arrival_ps[sender] = left
-        return sum(end > now_ps for end in left)
+        self.arrival_ps[sender] = [end for end in self.arrival_ps[sender] if end >= now_ps]
+        return sum(end > now_ps for end in self.arrival_ps[sender])
 
     def is_answered(self, sender: int, now_ps: int) -> bool:
         """Return whether a message of a sender arrives right now."""
-        return now_ps in self.arrival_ps.get(sender, [])
+        return now_ps in self.arrival_ps[sender]
 
     def other_cluster(self, cluster: int, rng: np.random.Generator) -> int:
         """Return a random other cluster."""
@@ -68,7 +66,6 @@ class ClusterPolicy(PlacedPolicy[Clusters]):
     message_factor: float = param(1.0, low=0.0, high=1e3)
 
     def start(self, view: PlanView) -> Clusters:
-        """Return the clusters."""
         domains = np.unique(view.worker_domain)
         members = [np.flatnonzero(view.worker_domain == d).tolist() for d in domains]
         return Clusters(members, np.searchsorted(domains, view.worker_domain).tolist())
@@ -82,7 +79,7 @@ class ClusterPolicy(PlacedPolicy[Clusters]):
         thread = view.worker_thread
         cost_ps = view.machine.steal_ps(int(thread[to]), int(thread[victim]))
         delay_ps = max(1, round(self.message_factor * cost_ps))
-        state.arrival_ps.setdefault(sender, []).append(view.live.now_ps() + delay_ps)
+        state.arrival_ps[sender].append(view.live.now_ps() + delay_ps)
         return Transfer(0, victim, 0, to, 1, delay_ps, "oldest")
 
 
@@ -94,23 +91,17 @@ class AskingPolicy(ClusterPolicy):
     ----------
     period_s : float
         Time in seconds between two looks: of workers with nothing to do for work elsewhere, of
-        coordinators at the load of their clusters. An answer that brings nothing is followed by the
-        next request at the next look, not at once.
+        coordinators at the load of their clusters.
     """
 
     period_s: float = param(1e-4, low=1e-6, high=1e6)
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks in seconds."""
         return self.period_s
 
     def on_idle(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:
-        """Return the request that a worker which has found nothing causes.
-
-        After an answer that has brought nothing it is left to the timer: where messages take next
-        to no time, workers would do nothing but ask.
-        """
+        """Return what a worker asks for, unless an answer has just brought nothing."""
         if state.is_answered(self._sender(state, worker), view.live.now_ps()):
             return None
         return self._request(view, state, worker)

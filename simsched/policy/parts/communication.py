@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
-from simsched.workload.graph import TaskGraph
-
-FloatArray = NDArray[np.float64]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import FloatArray, Int64Array, TaskGraph
 
 
 def messages(graph: TaskGraph) -> scipy.sparse.csr_array:

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simsched.policy.contract.base import PlanView
-
-Int32Array = NDArray[np.int32]
-FloatArray = NDArray[np.float64]
+from simsched.workload.graph import FloatArray, Int32Array
 
 #: Most candidates that `cut_points` looks at one by one.
 MAX_CANDIDATES = 3_000_000
@@ -63,10 +61,8 @@ def cut_points(times: ArrayLike, size: ArrayLike) -> list[int]:
     """Return where a row of items is cut so that the slowest group needs least time.
 
     A group needs ``sum of its times / size``. All ways to cut the row into non-empty parts are
-    compared; of equal ones the last in lexicographic order remains, because the published loop
-    replaces what is not better. With more than `MAX_CANDIDATES` ways, the smallest time is found by
-    bisection instead, each group taking what it can; which of several equal cuts results is then
-    another.
+    compared; of equal ones the last in lexicographic order remains. With more than `MAX_CANDIDATES`
+    ways, the smallest time is found by bisection instead, each group taking what it can.
     """
     table, cores = np.asarray(times, np.float64), np.asarray(size, np.float64)
     items, groups = table.shape

@@ -9,13 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.contract.blocks import BlockPools, size_classes
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph
 
 ALLOCATIONS = ("immediate", "deferred", "dependence_aware", "interleaved_static")
 NOBODY = -1
@@ -31,7 +27,7 @@ class Buffers:
     consumer: Int32Array
 
     @property
-    def is_buffer(self) -> NDArray[np.bool_]:
+    def is_buffer(self) -> BoolArray:
         """Which blocks are private buffers; shape (n_blocks,)."""
         return self.consumer >= 0
 
@@ -45,13 +41,7 @@ def find_buffers(graph: TaskGraph) -> Buffers:
     reader, n_reads = _only(task, graph.access_block, reads, n_blocks)
     fits = (n_writes == 1) & (n_reads == 1) & (writer != reader)
     source = np.repeat(np.arange(graph.n_tasks, dtype=np.int64), np.diff(graph.succ_ptr))
-    edges = np.unique((source << 32) | graph.succ)
-    wanted = (writer.astype(np.int64) << 32) | reader
-    place = np.minimum(np.searchsorted(edges, wanted), max(len(edges) - 1, 0))
-    if len(edges):
-        fits &= edges[place] == wanted
-    else:
-        fits &= False
+    fits &= np.isin((writer.astype(np.int64) << 32) | reader, (source << 32) | graph.succ)
     return Buffers(
         np.where(fits, writer, NOBODY).astype(np.int32),
         np.where(fits, reader, NOBODY).astype(np.int32),
@@ -59,7 +49,7 @@ def find_buffers(graph: TaskGraph) -> Buffers:
 
 
 def _only(
-    task: Int32Array, block: Int32Array, chosen: NDArray[np.bool_], n_blocks: int
+    task: Int32Array, block: Int32Array, chosen: BoolArray, n_blocks: int
 ) -> tuple[Int32Array, Int64Array]:
     """Return the task of a chosen access to each block, 0 for none, and how many there are."""
     found = np.zeros(n_blocks, np.int32)
@@ -70,12 +60,11 @@ def _only(
 def block_pools(
     graph: TaskGraph, buffers: Buffers, allocation: str, tracked_bytes: int
 ) -> BlockPools:
-    """Return how the buffers of a program are allocated and freed, when their consumer has ended.
+    """Return how the buffers of a program are allocated, and freed when their consumer has ended.
 
-    Buffers are freed when their consumer has ended. `immediate`: the inputs of a task are allocated
-    when it is created, on its creator's node. `deferred`: just before their producer writes them,
-    on its node. `dependence_aware`: when their consumer is created, on the node on which the
-    producer is expected to run, that of its own largest input.
+    `immediate`: the inputs of a task are allocated when it is created, on its creator's node.
+    `deferred`: just before their producer writes them, on its node. `dependence_aware`: when their
+    consumer is created, on the node of the producer's own largest input.
     """
     classes = np.where(buffers.is_buffer, size_classes(graph.block_bytes), NOBODY)
     classes = classes.astype(np.int32)

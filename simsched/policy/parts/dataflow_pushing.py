@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import HookView, PlanView
 from simsched.policy.parts.dataflow_buffers import Buffers
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import Int64Array, TaskGraph
 
 PUSHINGS = ("none", "original", "input_only", "output_only", "weighted")
 SCALE = 1000  #: weights are whole thousandths, so that equal costs are equal
 
 
-def os_distances(machine: Machine) -> NDArray[np.int64]:
+def os_distances(machine: Machine) -> Int64Array:
     """Return the distances between memory nodes as the operating system gives them.
 
     Local 10, others from the machine's `os_distance`; where the file has none, 10 and 10 per hop.
     Shape (n_domains, n_nodes).
     """
-    distance = np.zeros((machine.n_domains, len(machine.nodes)), np.int64)
-    for domain in range(machine.n_domains):
-        for index, node in enumerate(machine.nodes):
-            home = domain if node.domain is None else node.domain
-            given = machine.os_distance
-            hops = int(machine.domain_hops[domain, home])
-            distance[domain, index] = 10 + 10 * hops if given is None else given[domain, index]
-    return distance
+    if machine.os_distance is not None:
+        return machine.os_distance.astype(np.int64)
+    domain = np.arange(machine.n_domains)
+    hops = [
+        machine.domain_hops[domain, domain if node.domain is None else node.domain]
+        for node in machine.nodes
+    ]
+    return 10 + 10 * np.column_stack(hops).astype(np.int64)
 
 
 def write_read_ratio(machine: Machine) -> float:
@@ -57,7 +56,6 @@ class Pushing:
         tracked_bytes: int,
     ) -> None:
         self._kind = kind
-        self._threshold = threshold_bytes if kind != "original" else 0
         self._rng = view.rng
         self._domain = view.worker_domain.tolist()
         domains = np.unique(view.worker_domain)
@@ -69,30 +67,24 @@ class Pushing:
         self._distance = distance[domains].T.copy()  # by node: to every domain with workers
         self._column = {domain: i for i, domain in enumerate(self._candidates)}
         self._node_domain = [node.domain for node in view.machine.nodes]
-        uses_in, uses_out = kind != "output_only", kind in ("output_only", "weighted")
-        weighted = kind == "weighted"
-        self._total = np.zeros(graph.n_tasks, np.int64)
-        sizes, owners, blocks, weights = [], [], [], []
-        for used, owner, weight in (
-            (uses_in, buffers.consumer, input_weight if weighted else 1.0),
-            (uses_out, buffers.producer, output_weight if weighted else 1.0),
-        ):
-            if not used:
-                continue
+        sides = {
+            "output_only": [(buffers.producer, 1.0)],
+            "weighted": [(buffers.consumer, input_weight), (buffers.producer, output_weight)],
+        }.get(kind, [(buffers.consumer, 1.0)])
+        total, found = np.zeros(graph.n_tasks, np.int64), []
+        for owner, weight in sides:
             own = np.flatnonzero(owner >= 0)
-            np.add.at(self._total, owner[own], graph.block_bytes[own])
+            np.add.at(total, owner[own], graph.block_bytes[own])
             tracked = own[graph.block_bytes[own] >= tracked_bytes]
-            owners.append(owner[tracked])
-            blocks.append(tracked)
-            sizes.append(graph.block_bytes[tracked])
-            weights.append(np.full(len(tracked), round(weight * SCALE), np.int64))
-        task = np.concatenate(owners)
+            weights = np.full(len(tracked), round(weight * SCALE), np.int64)
+            found.append((owner[tracked], tracked, weights))
+        task, block, each = (np.concatenate(column) for column in zip(*found, strict=True))
         order = np.argsort(task, kind="stable")
         self._begin = np.searchsorted(task[order], np.arange(graph.n_tasks + 1)).tolist()
-        self._block = np.concatenate(blocks)[order].tolist()
-        self._bytes = np.concatenate(sizes)[order].tolist()
-        self._weight = np.concatenate(weights)[order].tolist()
-        self._enough = (self._total >= self._threshold).tolist()
+        self._block = block[order].tolist()
+        self._bytes = graph.block_bytes[block[order]].tolist()
+        self._weight = each[order].tolist()
+        self._enough = (total >= (threshold_bytes if kind != "original" else 0)).tolist()
 
     def target(self, view: HookView, task: int, worker: int) -> int | None:
         """Return the worker that a task is to be handed to; None keeps it with `worker`."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.contract.base import AcquireStep, PlanView, Ranked, Uniform, Weighted
+from simsched.workload.graph import Int32Array
 
 STEALINGS = ("random", "hierarchical")
 
@@ -38,7 +38,7 @@ def search_order(stealing: str, view: PlanView) -> tuple[AcquireStep, ...]:
     )
 
 
-def near_ranks(view: PlanView) -> NDArray[np.int32]:
+def near_ranks(view: PlanView) -> Int32Array:
     """Return 0 for workers that share the smallest shared cache, 1 for others of the domain.
 
     Shape (n_workers, n_workers); -1 elsewhere.
@@ -55,7 +55,7 @@ def near_ranks(view: PlanView) -> NDArray[np.int32]:
     return rank
 
 
-def far_weights(view: PlanView) -> NDArray[np.int32]:
+def far_weights(view: PlanView) -> Int32Array:
     """Return how often workers of other domains are tried after the first round.
 
     Shape (n_workers, n_workers). Per round one attempt at each hop distance and one at the whole

@@ -4,8 +4,7 @@ The *footprint* of a task is the size of the data involved by its subtree (SOID,
 measured as what a shared cache has to hold). It is known exactly (:func:`exact_footprint`),
 estimated while the program is compiled (:func:`estimated_footprint`), or summed up from what
 hardware counters say about every task (:func:`~simsched.policy.parts.subgraphs.subtree_sums`).
-Sections and equations are those of Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
-Architectures*, Springer 2017.
+Sections and equations are those of Q. Chen, M. Guo, Springer 2017.
 """
 
 from __future__ import annotations
@@ -17,13 +16,10 @@ from numpy.typing import NDArray
 
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import Counters
-from simsched.policy.parts.subgraphs import levels
-from simsched.workload.graph import TaskGraph
+from simsched.policy.parts.subgraphs import depths, levels
+from simsched.workload.graph import BoolArray, FloatArray, Int32Array, Int64Array, TaskGraph
 
 Int8Array = NDArray[np.int8]
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 UPPER, ROOT, INNER = 0, 1, 2  #: above the boundary, on it, below it
 
@@ -35,7 +31,7 @@ def task_bytes(graph: TaskGraph) -> Int64Array:
     then written does not make data larger.
     """
     task, _, n_bytes = _touched(graph)
-    return _sums(task, n_bytes, graph.n_tasks)
+    return np.bincount(task, n_bytes, graph.n_tasks).astype(np.int64)
 
 
 def exact_footprint(graph: TaskGraph) -> Int64Array:
@@ -47,14 +43,12 @@ def exact_footprint(graph: TaskGraph) -> Int64Array:
     """
     task, block, n_bytes = _touched(graph)
     found = np.zeros(graph.n_tasks, np.int64)
-    order = levels(graph)
-    depth = np.zeros(graph.n_tasks, np.int64)
-    for level, tasks in enumerate(order):
-        depth[tasks] = level
+    depth = depths(graph)
+    n_levels = int(depth.max(initial=0)) + 1
     carried = (task[:0], block[:0], n_bytes[:0])
     at_depth = np.argsort(depth[task], kind="stable")
-    begins = np.searchsorted(depth[task][at_depth], np.arange(len(order) + 1))
-    for level in range(len(order) - 1, -1, -1):
+    begins = np.searchsorted(depth[task][at_depth], np.arange(n_levels + 1))
+    for level in reversed(range(n_levels)):
         own = at_depth[begins[level] : begins[level + 1]]
         here = _merged(
             np.concatenate([task[own], carried[0]]),
@@ -100,14 +94,20 @@ def shared_cache_bytes(machine: Machine, domains: NDArray[np.integer]) -> int:
     )
 
 
-def missing_bytes(counters: Counters, machine: Machine) -> Int64Array | None:
-    """Return the bytes that missed the outermost caches of one core each, per counter group."""
+def private_level(machine: Machine) -> int | None:
+    """Return the outermost level of caches whose instances serve one core each, if there is one."""
     private = [
         level
         for level, cache in enumerate(machine.caches)
         if np.bincount(cache.core_instance).max() == 1
     ]
-    return counters.group_missing_bytes[:, private[-1]] if private else None
+    return private[-1] if private else None
+
+
+def missing_bytes(counters: Counters, machine: Machine) -> Int64Array | None:
+    """Return the bytes that missed these caches, per counter group."""
+    level = private_level(machine)
+    return None if level is None else counters.group_missing_bytes[:, level]
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +133,7 @@ def cut_by_footprint(
     """Return the tiers whose subtrees are the largest ones that fit a cache (section 3.4.2.3).
 
     A task that does not fit, like its parent, is upper; one that fits while its parent does not is
-    a root; the others are inner. What the rule leaves open: data of exactly the capacity fit, a
-    task without parent that fits is a root, and so is one that does not fit and spawns nothing.
+    a root; the others are inner. Readings: docs/sources/cab.md.
     """
     return cut_at(graph, footprint.astype(np.float64) <= capacity_bytes)
 
@@ -144,13 +143,10 @@ def cut_by_level(graph: TaskGraph, level: int, *, root_level: int = 1) -> Tiers:
 
     A task above the level that spawns nothing is a root as well.
     """
-    reached = np.zeros(graph.n_tasks, bool)
-    for depth, tasks in enumerate(levels(graph)):
-        reached[tasks] = depth + root_level >= level
-    return cut_at(graph, reached)
+    return cut_at(graph, depths(graph) + root_level >= level)
 
 
-def cut_at(graph: TaskGraph, low: NDArray[np.bool_]) -> Tiers:
+def cut_at(graph: TaskGraph, low: BoolArray) -> Tiers:
     """Return the tiers whose roots are the topmost of given tasks, and tasks that spawn nothing."""
     low = low | (np.diff(graph.child_ptr) == 0)
     of_task = np.full(graph.n_tasks, UPPER, np.int8)
@@ -178,13 +174,6 @@ def _merged(
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the pairs of task and block once each, with the sum of bytes, at most the block's."""
     pairs, place = np.unique(task * max(len(block_bytes), 1) + block, return_inverse=True)
-    total = _sums(place, n_bytes, len(pairs))
+    total = np.bincount(place, n_bytes, len(pairs)).astype(np.int64)
     owner, part = np.divmod(pairs, max(len(block_bytes), 1))
     return owner, part, np.minimum(total, block_bytes[part])
-
-
-def _sums(index: Int64Array, values: Int64Array, n: int) -> Int64Array:
-    """Return the sums of the values with equal index; shape (n,)."""
-    total = np.zeros(n, np.int64)
-    np.add.at(total, index, values)
-    return total

@@ -1,31 +1,22 @@
 """Spatial sharing of a GPU: critical and batch kernels have a part of the device each.
 
-All of it needs hardware that hands out multiprocessors (SMs). In each part kernels are executed in
-the order of their submission as under MPS. Kernels that fill a part `o` of the device when they are
-alone, and get a part `s` of it, are slower by the factor ``max(1, o / s)``: their thread blocks run
-in more rounds. The part is fixed, or the whole device while the other side runs nothing.
+Kernels that fill a part `o` of the device when they are alone, and get a part `s` of it, are slower
+by the factor ``max(1, o / s)``. Readings: docs/sources/accelerators.md.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.contract.base import Device, HookView, Pace, Plan, PlanView, S
-from simsched.policy.parts.accelerator import (
-    FIRST,
-    FULL,
-    GROUPS,
-    QUEUE,
-    AcceleratorPolicy,
-    Layout,
-    lay_out,
-)
+from simsched.policy.contract.base import HookView, Pace, Plan, PlanView, S
+from simsched.policy.parts.accelerator import FULL, AcceleratorPolicy, Layout, lay_out, with_device
 from simsched.policy.parts.schedules import worker_rows
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import BoolArray, FloatArray, TaskGraph, Workload
 
 MULTIPROCESSORS = 15
 CONTEXT_BYTES = 64 * 1024 * 4 + 48 * 1024  #: registers and shared memory of an SM
@@ -37,6 +28,8 @@ MEMORY_BYTES_PER_S = 288e9
 class PartitionedPolicy(AcceleratorPolicy[S]):
     """Base of policies that give critical kernels a part of the device and the rest to batch."""
 
+    critical_first: ClassVar[bool] = True
+
     def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
         """Return the parts of the device for critical kernels and for batch kernels."""
         raise NotImplementedError
@@ -44,19 +37,12 @@ class PartitionedPolicy(AcceleratorPolicy[S]):
     def plan(self, view: PlanView, state: S, graph: TaskGraph) -> Plan:
         """Return the plan of the base class with a device for each part."""
         plan = super().plan(view, state, graph)
-        groups = list(GROUPS)
-        groups[FIRST] = replace(groups[FIRST], device="critical")
-        devices = (*plan.devices, Device("critical", plan.devices[0].capacity))
-        return replace(plan, pool_groups=tuple(groups), devices=devices)
-
-    def groups(self, layout: Layout) -> NDArray[np.int8]:
-        """Return the group of each task: critical kernels have a part of their own."""
-        return np.where(layout.is_kernel & layout.is_critical, FIRST, QUEUE).astype(np.int8)
+        return with_device(plan, "critical", plan.devices[0].capacity)
 
 
-def sides(layout: Layout) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def sides(layout: Layout) -> tuple[BoolArray, BoolArray]:
     """Return which tasks are critical kernels, and which are batch kernels."""
-    critical: NDArray[np.bool_] = layout.is_kernel & layout.is_critical
+    critical: BoolArray = layout.is_kernel & layout.is_critical
     return critical, layout.is_kernel & ~critical
 
 
@@ -67,7 +53,7 @@ class Neighbours:
     #: shape (n_tasks,): 0 for critical kernels, 1 for batch kernels, -1 for other tasks
     side: NDArray[np.int8] = field(default_factory=lambda: np.zeros(0, np.int8))
     #: shape (n_tasks,): part of the device that each kernel fills when it is alone
-    filled: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    filled: FloatArray = field(default_factory=lambda: np.zeros(0))
     #: parts of the device for critical and for batch kernels while both run
     shares: tuple[float, float] = (1.0, 1.0)
     running: dict[int, int] = field(default_factory=dict)  # kernel that each busy worker executes
@@ -110,7 +96,6 @@ class CoRunningPolicy(PartitionedPolicy[Neighbours]):
         return replace(workload, graph=replace(graph, ops=ops))
 
     def start(self, view: PlanView) -> Neighbours:
-        """Return the state of a run, in which no kernel runs."""
         return Neighbours()
 
     def plan(self, view: PlanView, state: Neighbours, graph: TaskGraph) -> Plan:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import Int32Array, Int64Array
 
 UNSETTLED = -1
 
@@ -14,9 +12,8 @@ UNSETTLED = -1
 class Localization:
     """Record of the sockets on which subgraphs have been tried, and what was found there.
 
-    In round r, subgraph g of n is tried on socket (home + r) mod M with home = floor(g * M / n):
-    contiguous parts of the program start on different sockets and every round is balanced (Zhao et
-    al., TACO 2018, section 7).
+    In round r, subgraph g of n is tried on socket (home + r) mod M with home = floor(g * M / n)
+    (Zhao et al., TACO 2018, section 7).
     """
 
     def __init__(self, n_subgraphs: int, n_sockets: int) -> None:

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simsched.policy.parts.subgraphs import levels, preorder, subtree_sizes
+from simsched.policy.parts.subgraphs import depths, levels, preorder, subtree_sizes
 from simsched.workload.builder import accesses, adjacency, build_graph, entries
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph, Workload
 
-Int64Array = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+ASSIGNMENTS = ("block", "cyclic")  #: of loop items to workers
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +27,10 @@ class _Parts:
 def flatten(graph: TaskGraph) -> TaskGraph:
     """Return the work of a spawn tree as independent tasks in the order of the tree.
 
-    Leaves are kept. Bodies and joins of inner tasks divide and collect: they are dropped unless
-    they access data or, in a graph without any access, have operations. What is kept becomes a task
-    without a parent; where the tree has ordered kept parts (a merge after the sorting of both
-    halves), dataflow edges do, and so do the edges of the graph. Parts are numbered in the order of
-    a depth-first walk, joins after their subtrees.
+    Leaves are kept; bodies and joins of inner tasks only if they access data or, in a graph without
+    any access, have operations. What is kept becomes a task without a parent; where the tree or the
+    graph has ordered kept parts (a merge after the sorting of both halves), dataflow edges do.
+    Parts are numbered in the order of a depth-first walk, joins after their subtrees.
     """
     if len(graph.child) == 0:
         return graph
@@ -106,9 +103,7 @@ def _keep(graph: TaskGraph) -> _Parts:
     body, join = kept(graph)
     first = preorder(graph)
     last = first + subtree_sizes(graph) - 1
-    depth = np.zeros(n, np.int64)
-    for level, tasks in enumerate(levels(graph)):
-        depth[tasks] = level
+    depth = depths(graph)
     bodies, joins = np.flatnonzero(body), np.flatnonzero(join)
     task = np.concatenate([bodies, joins])
     is_join = np.arange(len(task)) >= len(bodies)
@@ -122,10 +117,8 @@ def _keep(graph: TaskGraph) -> _Parts:
 
 def _edges(graph: TaskGraph, parts: _Parts) -> tuple[Int64Array, Int64Array]:
     """Return the dataflow edges between parts: those of the tree and those of the graph."""
-    above_body = np.full(
-        graph.n_tasks, -1, np.int64
-    )  # nearest kept body and join of the proper ancestors
-    above_join = np.full(graph.n_tasks, -1, np.int64)
+    # Nearest kept body and join of the proper ancestors.
+    above_body, above_join = np.full((2, graph.n_tasks), -1, np.int64)
     for tasks in levels(graph)[1:]:
         parent = graph.parent[tasks]
         above_body[tasks] = np.where(
@@ -154,7 +147,7 @@ def _edges(graph: TaskGraph, parts: _Parts) -> tuple[Int64Array, Int64Array]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
+def static_chunks(n_items: int, n_workers: int) -> Int32Array:
     """Return the worker of each loop item: contiguous parts, the first ones one item larger.
 
     >>> static_chunks(7, 3).tolist()
@@ -164,6 +157,17 @@ def static_chunks(n_items: int, n_workers: int) -> NDArray[np.int32]:
     sizes = np.full(n_workers, share)
     sizes[:larger] += 1
     return np.repeat(np.arange(n_workers, dtype=np.int32), sizes)
+
+
+def assigned(n_items: int, n_workers: int, how: str) -> Int32Array:
+    """Return the worker of each loop item: contiguous parts, or single items in turn.
+
+    >>> assigned(5, 2, "block").tolist(), assigned(5, 2, "cyclic").tolist()
+    ([0, 0, 0, 1, 1], [0, 1, 0, 1, 0])
+    """
+    if how == "block":
+        return static_chunks(n_items, n_workers)
+    return np.arange(n_items, dtype=np.int32) % np.int32(n_workers)
 
 
 def least_of_loop(workload: Workload) -> Iterator[Workload]:

@@ -1,272 +1,55 @@
-"""The job tracker that all MapReduce policies share: slots, heartbeats, placement, attempts.
+"""The job tracker that all MapReduce policies share: heartbeats, free slots, attempts.
 
-A node is a domain of the machine; its workers are its slots, the first ones for map tasks, the
-others for reduce tasks. Ready tasks wait in one pool that nobody searches. At every heartbeat the
-tracker looks at the free slots and sends a task to each, or starts a backup of a running one:
-which, is what policies differ in. Reduce tasks of a job that starts them early may be sent when any
-of its map tasks have ended, as many as the job says.
+Ready tasks wait in one pool that nobody searches. At every heartbeat the tracker looks at the free
+slots and sends a task to each, or starts a backup of a running one: which, is what policies differ
+in. Reduce tasks of a job that starts them early may be sent when any of its map tasks have ended,
+as many as the job says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar, TypeVar, cast
 
-import numpy as np
-
-from simsched.files.errors import ConfigurationError
 from simsched.policy.contract.base import (
-    PARENT_FIRST,
-    AcquireStep,
     Counters,
     HookView,
-    Placement,
-    Plan,
     PlanView,
-    Policy,
     Pool,
-    PoolGroup,
     Transfer,
     Wake,
     param,
     seconds_to_ps,
 )
 from simsched.policy.contract.executions import Duplicate, Kill
-from simsched.policy.parts.mapreduce_waiting import CountedWorkload, Waiting, without_slowstart
-from simsched.policy.parts.placement import first_touch
-from simsched.workload.graph import Int32Array, TaskGraph, Workload
-from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
+from simsched.policy.parts.mapreduce_cluster import OWN, WAITING, MapReduceCluster, T
+from simsched.policy.parts.mapreduce_tracker import Attempt
+from simsched.workload.mapreduce_job import MAP, REDUCE
 
 Decision = Duplicate | Kill | Transfer
 
-OWN, WAITING = 0, 1  #: pool groups: of a slot; of the tracker
 PS = 1e-12
-HADOOP_MAP_SLOTS = 2  #: default of ``mapred.tasktracker.map.tasks.maximum``
-
-
-@dataclass(eq=False)
-class Attempt:
-    """An execution of a task on a slot, as its tracker reports it."""
-
-    task: int  # what runs where
-    worker: int
-    node: int
-    sent_ps: int  # when the tracker has sent it there
-    is_backup: bool = False  # whether somebody was executing the task already
-    phase: int = 0  # phase at the last report and the part of it that was done
-    fraction: float = 0.0
-    entered_ps: list[int] = field(default_factory=list)  # when each phase was first seen
-
-
-@dataclass(eq=False)
-class Tracker:
-    """What the job tracker knows during a run."""
-
-    tasks: JobTasks  # the program
-    slots: tuple[list[list[int]], list[list[int]]]  # workers by kind of slot and node
-    storage: list[int]  # memory node of each node
-    #: memory nodes that hold the input of each task; empty for tasks without
-    replicas: list[tuple[int, ...]]
-    #: shape (n_tasks,): number of map tasks of its job that end before each task may start, beyond
-    #: what edges say
-    early_maps: Int32Array
-    #: tasks that may start and that nobody executes
-    waiting: Waiting = field(default_factory=Waiting)
-    #: by job, reduce tasks that may not start yet
-    held: dict[int, list[int]] = field(default_factory=dict)
-    #: number of tasks that have ended, by kind and job
-    n_ended: dict[tuple[int, int], int] = field(default_factory=dict)
-    #: by worker, whatever has been sent to it and has not ended
-    attempts: dict[int, Attempt] = field(default_factory=dict)
-    #: waiting tasks that have been executed without success, in the order of coming back
-    failed: dict[int, None] = field(default_factory=dict)
-    #: tasks that the policy has killed and that have not come back yet: these have not failed
-    killed: set[int] = field(default_factory=set)
-    started: set[int] = field(default_factory=set)  # tasks that were sent to a slot
-    done: list[int] = field(default_factory=list)  # number of tasks that each node has ended
-    #: seconds that the successful attempt at each ended task took
-    ended: dict[int, float] = field(default_factory=dict)
-    is_tracking: bool = False  # whether the jobs run; not during the initialisation
-    #: what policies have worked out from the reports of this heartbeat
-    memo: dict[object, Any] = field(default_factory=dict)
-    next_heartbeat_ps: int = 0  # time of the next heartbeat; number of those so far
-    heartbeats: int = 0
-
-    def __post_init__(self) -> None:
-        self.done = [0] * self.n_nodes
-
-    @property
-    def n_nodes(self) -> int:
-        return len(self.storage)
-
-    def is_local(self, task: int, node: int) -> bool:
-        """Return whether a node holds the input of a task, or the task has none."""
-        return not self.replicas[task] or self.storage[node] in self.replicas[task]
-
-    def n_slots(self, kind: int) -> int:
-        return sum(len(workers) for workers in self.slots[kind])
-
-    def running(self, kind: int) -> list[Attempt]:
-        """Return the attempts at tasks of a kind, by worker."""
-        of_kind = self.tasks.kind
-        return [a for _, a in sorted(self.attempts.items()) if of_kind[a.task] == kind]
-
-    def copies(self) -> dict[int, int]:
-        """Return how many attempts each running task has."""
-        counts: dict[int, int] = {}
-        for attempt in self.attempts.values():
-            counts[attempt.task] = counts.get(attempt.task, 0) + 1
-        return counts
-
-    def wait(self, task: int) -> bool:
-        """Let a ready task wait for a slot; return whether it may start, or is held back."""
-        job = int(self.tasks.job[task])
-        if self.early_maps[task] > self.n_ended.get((MAP, job), 0):
-            self.held.setdefault(job, []).append(task)
-            return False
-        self.waiting.add(int(self.tasks.kind[task]), job, task)
-        return True
-
-    def end(self, task: int) -> None:
-        """Count a task that has ended; reduce tasks that have waited for it may start."""
-        kind, job = int(self.tasks.kind[task]), int(self.tasks.job[task])
-        self.n_ended[kind, job] = self.n_ended.get((kind, job), 0) + 1
-        self.killed.discard(task)
-        for reduce in self.held.pop(job, ()):
-            self.wait(reduce)
-
-    def start_iteration(self) -> None:
-        """Forget what belongs to the jobs that have ended."""
-        self.waiting.clear()
-        self.held.clear()
-        self.n_ended.clear()
-        self.killed.clear()
-        self.attempts.clear()
-        self.failed.clear()
-        self.started.clear()
-        self.ended.clear()
-        self.done = [0] * self.n_nodes
-
-
-T = TypeVar("T", bound=Tracker)
 
 
 @dataclass(frozen=True, kw_only=True)
-class MapReducePolicy(Policy[T]):
+class MapReducePolicy(MapReduceCluster[T]):
     """Base of the MapReduce policies.
 
     Parameters
     ----------
-    map_slots : int
-        Slots for map tasks on each node, fewer than it has workers: the others are slots for reduce
-        tasks. By default, 0, two as in Hadoop; a node with no more than two workers then uses all
-        for both. Programs without either kind of tasks use all workers for the other.
-    replication : int
-        Copies of each split, on different disks drawn at random. With fewer disks each has one: as
-        in HDFS, a block may have fewer replicas than wanted.
     heartbeat_s : float
         Time in seconds between two requests of a node for work.
     tasks_per_heartbeat : int
         Most tasks that a node gets at a request, of both kinds together: one in Hadoop 0.19.
     """
 
-    tracker: ClassVar[type[Tracker]] = Tracker  #: the class T
-
-    map_slots: int = param(0, low=0)
-    replication: int = param(3, low=1)
     heartbeat_s: float = param(3.0, low=1e-3, high=1e6)
     tasks_per_heartbeat: int = param(1, low=1)
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
         return self.heartbeat_s
-
-    # -------------------------------------------------------------------------------------------
-    # before the run
-
-    def prepare(self, view: PlanView) -> Workload:
-        """Return the program whose reduce tasks the tracker counts map tasks for."""
-        return without_slowstart(view.workload)
-
-    @staticmethod
-    def least(workload: Workload) -> Iterator[Workload]:
-        """Yield the program in which reduce tasks start after any of the map tasks."""
-        yield without_slowstart(workload)
-
-    def start(self, view: PlanView) -> T:
-        """Return the tracker; where splits are does not depend on the policy."""
-        graph = view.workload.graph
-        tasks = JobTasks(graph)
-        domains = np.unique(view.worker_domain).tolist()
-        members = [np.flatnonzero(view.worker_domain == d).tolist() for d in domains]
-        if (tasks.kind == REDUCE).any() and (tasks.kind == MAP).any():
-            n_maps = self._map_slots(min(len(m) for m in members))
-            of_maps = [m[:n_maps] for m in members]
-            of_reduces = [m[n_maps:] or m for m in members]
-        else:
-            of_maps = of_reduces = members
-        storage = [view.machine.own_node(d) for d in domains]
-        replicas = self._replicas(view, tasks, storage)
-        early = np.zeros(graph.n_tasks, np.int32)
-        if isinstance(view.workload, CountedWorkload):
-            early = view.workload.early_maps
-        return cast(T, self.tracker(tasks, (of_maps, of_reduces), storage, replicas, early))
-
-    def _map_slots(self, fewest: int) -> int:
-        """Return the number of map slots, given the slots of the smallest node."""
-        if self.map_slots >= max(1, fewest):
-            most = f"0 to {fewest - 1}" if fewest > 1 else "0"
-            raise ConfigurationError(
-                f"policy {self.name}: parameter map_slots: found {self.map_slots}, accepted "
-                f"{most}: a node has {fewest} slots, and reduce tasks need one; 0 stands for two, "
-                "or for all slots for both kinds where there are no more"
-            )
-        return self.map_slots or HADOOP_MAP_SLOTS
-
-    def _replicas(
-        self, view: PlanView, tasks: JobTasks, storage: list[int]
-    ) -> list[tuple[int, ...]]:
-        disks = sorted(set(storage))
-        rng = np.random.default_rng(view.rng.integers(2**63))
-        count = min(self.replication, len(disks))
-        of_block = {
-            int(block): tuple(disks[i] for i in rng.choice(len(disks), count, replace=False))
-            for block in np.flatnonzero(tasks.is_input).tolist()
-        }
-        return [of_block.get(int(block), ()) for block in tasks.input_block.tolist()]
-
-    def place(self, view: PlanView, state: T) -> Placement:
-        """Return splits where they were stored, all other blocks where they are written."""
-        graph = view.workload.graph
-        home = np.full(graph.n_blocks, -1, np.int32)
-        for task, disks in enumerate(state.replicas):
-            if disks:
-                home[state.tasks.input_block[task]] = disks[0]
-        if view.workload.init is not None:
-            return first_touch(view)
-        others = np.full((graph.n_blocks, max(1, self.replication - 1)), -1, np.int32)
-        for task, disks in enumerate(state.replicas):
-            if disks:
-                others[state.tasks.input_block[task], : len(disks) - 1] = disks[1:]
-        return Placement(
-            home,
-            view.machine.touch_order,
-            follows_writes=~state.tasks.is_input,
-            follows_accesses=state.tasks.is_private,
-            replicas=others,
-        )
-
-    def plan(self, view: PlanView, state: T, graph: TaskGraph) -> Plan:
-        """Return a pool per slot and the tracker's; the initialisation is dealt out."""
-        state.is_tracking = tracked = graph is view.workload.graph
-        return Plan(
-            acquire=(AcquireStep("slot", "own", "oldest"),),
-            pool_groups=(PoolGroup("slot"), PoolGroup("tracker", scope="machine")),
-            spawn_order=PARENT_FIRST,
-            group_of=np.full(graph.n_tasks, WAITING if tracked else OWN, np.int8),
-        )
 
     def on_iteration(self, view: PlanView, state: T, counters: Counters) -> None:
         state.start_iteration()
@@ -278,20 +61,18 @@ class MapReducePolicy(Policy[T]):
         """Let a task wait for a heartbeat; when nobody does anything, it is sent out at once."""
         if not state.is_tracking:
             return None
-        for slot in [w for w, attempt in state.attempts.items() if attempt.task == task]:
-            del state.attempts[slot]
+        state.forget(task)
         if task in state.killed:
             state.killed.remove(task)
         elif task in state.started:
             state.failed[task] = None
         if state.wait(task) and self._is_quiet(view, state):
             kind = int(state.tasks.kind[task])
-            slots = [(n, w) for n, ws in enumerate(state.slots[kind]) for w in ws]
-            free = [(n, w) for n, w in slots if self._is_free(view, state, w)]
-            free.sort(key=lambda place: not state.is_local(task, place[0]))
+            free = list(self.free_slots(view, state, kind))
             if free:
-                self._send(view, state, task, *free[0])
-                return Pool(OWN, free[0][1])
+                node, slot = min(free, key=lambda place: not state.is_local(task, place[0]))
+                self._send(view, state, task, node, slot)
+                return Pool(OWN, slot)
         return Pool(WAITING, 0)
 
     def on_idle(self, view: HookView, state: T, worker: int) -> Wake | None:
@@ -309,11 +90,8 @@ class MapReducePolicy(Policy[T]):
         if isinstance(decision, Transfer):
             return (decision,)
         task = next(t for kind in (MAP, REDUCE) for t in state.waiting.of_kind(kind))
-        for node, slots in enumerate(state.slots[int(state.tasks.kind[task])]):
-            for slot in slots:
-                if self._is_free(view, state, slot):
-                    return (self._send(view, state, task, node, slot),)
-        return ()
+        place = next(self.free_slots(view, state, int(state.tasks.kind[task])), None)
+        return () if place is None else (self._send(view, state, task, *place),)
 
     def on_finish(self, view: HookView, state: T, task: int, worker: int) -> None:
         """Forget all attempts at a task that has ended; learn from the successful one."""
@@ -326,8 +104,7 @@ class MapReducePolicy(Policy[T]):
             began_ps = won.entered_ps[0] if won.entered_ps else won.sent_ps
             state.ended[task] = (view.live.now_ps() - began_ps) * PS
             self.learn(view, state, won)
-        for slot in [w for w, attempt in state.attempts.items() if attempt.task == task]:
-            del state.attempts[slot]
+        state.forget(task)
         state.end(task)
 
     def on_timer(self, view: HookView, state: T) -> tuple[Decision, ...]:
@@ -351,8 +128,8 @@ class MapReducePolicy(Policy[T]):
         live = view.live
         now = live.now_ps()
         state.memo.clear()
-        for slot in [w for w in state.attempts if live.has_failed(w)]:
-            del state.attempts[slot]  # others may go on with the task
+        # Others may go on with the task.
+        state.attempts = {w: a for w, a in state.attempts.items() if not live.has_failed(w)}
         for worker, attempt in state.attempts.items():
             seen = live.progress(worker)
             if seen is None or seen.task != attempt.task:
@@ -378,7 +155,7 @@ class MapReducePolicy(Policy[T]):
         for task in state.failed:
             if state.tasks.kind[task] == kind:
                 return task
-        for job in self.job_order(state, kind, state.waiting.jobs[kind]):
+        for job in self.job_order(state, kind, state.waiting.jobs(kind)):
             waiting = state.waiting.of_job(kind, job)
             found = self.pick_of_job(state, node, kind, job, waiting)
             if found is not None:
@@ -428,7 +205,7 @@ class MapReducePolicy(Policy[T]):
             for slot in state.slots[kind][node]:
                 if not self._is_free(view, state, slot):
                     continue
-                if state.waiting.jobs[kind]:
+                if state.waiting.tasks[kind]:
                     task = None if is_refused else self.pick(view, state, node, kind)
                     is_refused = task is None
                     if task is not None:
@@ -449,6 +226,11 @@ class MapReducePolicy(Policy[T]):
         state.started.add(task)
         state.attempts[slot] = Attempt(task, slot, node, view.live.now_ps())
         return Transfer(WAITING, 0, OWN, slot, 1, 0, task=task)
+
+    def free_slots(self, view: HookView, state: T, kind: int) -> Iterator[tuple[int, int]]:
+        """Yield node and worker of each free slot for a kind of task."""
+        for node, slots in enumerate(state.slots[kind]):
+            yield from ((node, slot) for slot in slots if self._is_free(view, state, slot))
 
     def _is_free(self, view: HookView, state: T, slot: int) -> bool:
         """Return whether a slot can get a task; whatever it has lost or suspended is forgotten."""

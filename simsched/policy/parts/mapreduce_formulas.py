@@ -1,8 +1,7 @@
 """Formulas of the MapReduce schedulers: progress, stragglers, slow nodes, history, bins.
 
 A task's *score* is the part of it that is done, its *rate* is score over running time. Equations
-are those of Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer
-2017, chapter 7.
+are those of Q. Chen, M. Guo, Springer 2017, chapter 7.
 """
 
 from __future__ import annotations
@@ -11,10 +10,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
+from simsched.workload.graph import BoolArray, FloatArray
+
 Weights = tuple[float, ...]
 
 #: Shares of a task's time in its phases as Hadoop and LATE assume them, and SAMR without history.
@@ -26,11 +24,15 @@ PROGRESS_GAP = 0.2
 _ROUNDING = 1e-12  # so that 0.8 - 0.2 is not less than 0.6
 
 
+def _mean(values: FloatArray) -> float:
+    """Return the mean of some values, 0 for none."""
+    return math.fsum(values) / max(1, len(values))
+
+
 def progress_score(weights: Sequence[float], phase: int, fraction: float) -> float:
     """Return the score of a task: the weights of finished phases plus its part of the present one.
 
-    Sum of the weights of finished phases plus ``weights[phase] * fraction``, at most 1: equation
-    7.3 for the weights of Hadoop, 7.9 and 7.10 for those of SAMR.
+    Equation 7.3 for the weights of Hadoop, 7.9 and 7.10 for those of SAMR.
 
     >>> progress_score(REDUCE_WEIGHTS, 1, 0.5)
     0.5
@@ -50,8 +52,6 @@ def progress_rate(score: float, running_s: float) -> float:
 def time_to_end(score: float, running_s: float) -> float:
     """Return the remaining seconds if the rate stays (equation 7.6); infinite at a score of 0.
 
-    ``(1 - score) / rate = running_s * (1 - score) / score``; infinite while the score is 0.
-
     >>> round(time_to_end(1 / 3, 30.0), 9)
     60.0
     """
@@ -64,9 +64,7 @@ def lags_behind(scores: FloatArray, gap: float = PROGRESS_GAP) -> BoolArray:
     >>> lags_behind(np.array([0.7, 0.5, 0.9, 0.9, 0.9, 0.9])).tolist()
     [False, True, False, False, False, False]
     """
-    if not len(scores):
-        return np.zeros(0, bool)
-    behind: BoolArray = scores <= math.fsum(scores) / len(scores) - gap + _ROUNDING
+    behind: BoolArray = scores <= _mean(scores) - gap + _ROUNDING
     return behind
 
 
@@ -87,16 +85,12 @@ def slow_tasks(rates: FloatArray, task_cap: float) -> BoolArray:
     >>> slow_tasks(np.array([1.0, 1.0, 0.6, 1.4]), 0.3).tolist()
     [False, False, True, False]
     """
-    if not len(rates):
-        return np.zeros(0, bool)
-    slow: BoolArray = rates < (1.0 - task_cap) * (math.fsum(rates) / len(rates))
+    slow: BoolArray = rates < (1.0 - task_cap) * _mean(rates)
     return slow
 
 
 def most_stragglers(n_running: int, strag_cap: float) -> int:
     """Return the upper bound of stragglers; rounded up, so that a single task can be backed up.
-
-    The source does not say how it rounds; up, so that a single running task can be backed up.
 
     >>> most_stragglers(12, 0.2)
     3
@@ -122,9 +116,7 @@ def slow_nodes(node_rates: FloatArray, node_cap: float, most_share: float) -> Bo
     """
     slow = np.zeros(len(node_rates), bool)
     known = np.flatnonzero(~np.isnan(node_rates))
-    if not len(known):
-        return slow
-    limit = (1.0 - node_cap) * (math.fsum(node_rates[known]) / len(known))
+    limit = (1.0 - node_cap) * _mean(node_rates[known])
     below = [node for node in known.tolist() if node_rates[node] < limit]
     most = math.floor(most_share * len(node_rates) + _ROUNDING)
     slow[sorted(below, key=lambda node: (node_rates[node], node))[:most]] = True
@@ -140,24 +132,6 @@ def percentile(values: Sequence[float], percent: float) -> float:
     2.0
     """
     return float(np.percentile(np.asarray(values), percent)) if len(values) else -math.inf
-
-
-def map_ratio(slower_s: float, faster_s: float) -> float:
-    """Return how many map tasks a fast node ends in the time of one on a slow node (equation 7.7).
-
-    >>> map_ratio(90.0, 30.0)
-    3.0
-    """
-    return slower_s / faster_s
-
-
-def shuffle_lag(computed: Sequence[int], communicated: Sequence[int]) -> int:
-    """Return how many map tasks are computed but not delivered to the reducers, over all nodes.
-
-    >>> shuffle_lag([4, 3, 2], [3, 1, 1])
-    4
-    """
-    return abs(sum(computed) - sum(communicated))
 
 
 def reduce_bins(n_reduces: int, multiplier: int, factors: Sequence[float]) -> list[int]:

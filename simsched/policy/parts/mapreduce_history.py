@@ -1,6 +1,6 @@
 """What nodes keep between jobs: the weights of phases by application, in a file.
 
-The source has one file per node and application; here they are together, one mapping per node::
+One mapping per node::
 
     applications:
       sort: {

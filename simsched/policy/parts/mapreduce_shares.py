@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from simsched.files.errors import ConfigurationError
 from simsched.policy.contract.base import PlanView, param
-from simsched.policy.parts.mapreduce import MapReducePolicy, T, Tracker
+from simsched.policy.parts.mapreduce import MapReducePolicy
+from simsched.policy.parts.mapreduce_cluster import T
+from simsched.policy.parts.mapreduce_tracker import Tracker
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,7 @@ class SharedPolicy(MapReducePolicy[T]):
 
     def need(self, state: T, kind: int, user: str) -> tuple[float, ...]:
         """Return the key of a user; the smallest is served first: slots held over the share."""
-        return (held(state, kind).get(user, 0) / self.share(state, user),)
+        return (held(state, kind)[user] / self.share(state, user),)
 
     def job_order(self, state: T, kind: int, jobs: list[int]) -> list[int]:
         """Return the jobs of the neediest user first; of one user in the order of arrival."""
@@ -73,19 +76,14 @@ def user_of(state: Tracker, task: int) -> str:
     return state.tasks.names[int(state.tasks.job[task])][0]
 
 
-def held(state: Tracker, kind: int) -> dict[str, int]:
+def held(state: Tracker, kind: int) -> Counter[str]:
     """Return how many slots of a kind each user holds."""
-    counts: dict[str, int] = {}
-    for attempt in state.running(kind):
-        user = user_of(state, attempt.task)
-        counts[user] = counts.get(user, 0) + 1
-    return counts
+    return Counter(user_of(state, attempt.task) for attempt in state.running(kind))
 
 
-def wanted_slots(state: Tracker, kind: int) -> dict[str, int]:
+def wanted_slots(state: Tracker, kind: int) -> Counter[str]:
     """Return how many tasks of a kind each user has waiting."""
-    counts: dict[str, int] = {}
-    for job in state.waiting.jobs[kind]:
-        user = state.tasks.names[job][0]
-        counts[user] = counts.get(user, 0) + len(state.waiting.of_job(kind, job))
+    counts: Counter[str] = Counter()
+    for job in state.waiting.jobs(kind):
+        counts[state.tasks.names[job][0]] += len(state.waiting.of_job(kind, job))
     return counts

@@ -6,14 +6,13 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.contract.base import PlanView
-from simsched.workload.graph import FloatArray, TaskGraph
+from simsched.workload.graph import FloatArray, Int64Array, TaskGraph
 from simsched.workload.mapreduce_job import REDUCE, JobTasks
 
 
-def scaled(tasks: JobTasks, factor: NDArray[np.float64]) -> TaskGraph:
+def scaled(tasks: JobTasks, factor: FloatArray) -> TaskGraph:
     """Return the graph with the data and operations of each task multiplied by a factor."""
     graph = tasks.graph
     of_access = np.repeat(factor, np.diff(graph.access_ptr))
@@ -58,12 +57,11 @@ def _of_least(sizes: FloatArray) -> FloatArray:
     return least
 
 
-def node_speeds(view: PlanView, graph: TaskGraph, reduces: NDArray[np.int64]) -> list[float]:
+def node_speeds(view: PlanView, graph: TaskGraph, reduces: Int64Array) -> list[float]:
     """Return how fast each node is at the mean reduce task of a job, relative to the slowest node.
 
-    A node works on as many tasks as it has slots: they compute as fast as its cores with all slots
-    busy, and move what they write, and read of that, at the node's share of its disk's bandwidth,
-    one after the other. What they copy comes from the disks of others.
+    The tasks compute as fast as its cores with all slots busy, and move what they write, and read
+    of that, at the node's share of its disk's bandwidth, one after the other.
     """
     machine, domains = view.machine, np.unique(view.worker_domain).tolist()
     storage = [machine.own_node(d) for d in domains]

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 
 from simsched.policy.contract.base import HookView, param, seconds_to_ps
-from simsched.policy.parts.mapreduce import PS, Attempt, MapReducePolicy, Tracker
+from simsched.policy.parts.mapreduce import PS, MapReducePolicy
 from simsched.policy.parts.mapreduce_formulas import (
     MAP_WEIGHTS,
     REDUCE_WEIGHTS,
@@ -18,6 +18,7 @@ from simsched.policy.parts.mapreduce_formulas import (
     time_to_end,
     update_weights,
 )
+from simsched.policy.parts.mapreduce_tracker import Attempt, Tracker
 from simsched.workload.mapreduce_job import MAP
 
 DEFAULT_WEIGHTS = (MAP_WEIGHTS, REDUCE_WEIGHTS)
@@ -114,13 +115,17 @@ class SpeculativePolicy(MapReducePolicy[H]):
             counts &= state.tasks.job == job
         return [1.0 / s for t, s in state.ended.items() if counts[t] and s > 0.0]
 
-    def may_back_up(self, view: HookView, state: H, attempt: Attempt) -> bool:
-        """Return whether an attempt has run for long enough and is the only one at a leaf task."""
+    def may_back_up(self, view: HookView, state: H, attempt: Attempt, node: int) -> bool:
+        """Return whether another node may start an attempt at a leaf task once more.
+
+        It has to have run for long enough and to be the only one.
+        """
         graph = state.tasks.graph
         is_leaf = graph.child_ptr[attempt.task] == graph.child_ptr[attempt.task + 1]
         long_enough = running_ps(view, attempt) >= seconds_to_ps(self.least_running_s)
         return bool(
-            is_leaf
+            attempt.node != node
+            and is_leaf
             and long_enough
             and not view.machine.copies_data
             and state.copies()[attempt.task] == 1

@@ -6,7 +6,6 @@ many have ended: a tracker takes the edges away and counts (:func:`without_slows
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, fields, replace
@@ -22,28 +21,26 @@ from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 class Waiting:
     """Ready tasks that nobody executes, by kind and job in the order of becoming ready."""
 
-    #: for each kind the jobs that have waiting tasks, ascending
-    jobs: tuple[list[int], list[int]] = field(default_factory=lambda: ([], []))
-    #: for each kind the waiting tasks of those jobs. Ordered dictionaries, because the first of
-    #: very many is found at once however many have gone before it
+    #: for each kind the waiting tasks of the jobs that have some. Ordered dictionaries, because the
+    #: first of very many is found at once however many have gone before it
     tasks: tuple[dict[int, OrderedDict[int, None]], dict[int, OrderedDict[int, None]]] = field(
         default_factory=lambda: ({}, {})
     )
 
     def __bool__(self) -> bool:
-        return any(self.jobs)
+        return any(self.tasks)
+
+    def jobs(self, kind: int) -> list[int]:
+        """Return the jobs that have waiting tasks of a kind, ascending."""
+        return sorted(self.tasks[kind])
 
     def add(self, kind: int, job: int, task: int) -> None:
-        if job not in self.tasks[kind]:
-            insort(self.jobs[kind], job)
-            self.tasks[kind][job] = OrderedDict()
-        self.tasks[kind][job][task] = None
+        self.tasks[kind].setdefault(job, OrderedDict())[task] = None
 
     def remove(self, kind: int, job: int, task: int) -> None:
         del self.tasks[kind][job][task]
         if not self.tasks[kind][job]:
             del self.tasks[kind][job]
-            del self.jobs[kind][bisect_left(self.jobs[kind], job)]
 
     def of_job(self, kind: int, job: int) -> Collection[int]:
         """Return the tasks of a kind in a job, which has some."""
@@ -51,12 +48,11 @@ class Waiting:
 
     def of_kind(self, kind: int) -> Iterator[int]:
         """Yield the tasks of a kind, by job."""
-        for job in self.jobs[kind]:
+        for job in self.jobs(kind):
             yield from self.tasks[kind][job]
 
     def clear(self) -> None:
         for kind in (MAP, REDUCE):
-            self.jobs[kind].clear()
             self.tasks[kind].clear()
 
 
@@ -88,10 +84,7 @@ def without_slowstart(workload: Workload) -> Workload:
 
 
 def early_maps(tasks: JobTasks) -> Int32Array:
-    """Return after how many map tasks of its job each task starts, 0 where edges have to say it.
-
-    Shape (n_tasks,); see :func:`without_slowstart`.
-    """
+    """Return after how many map tasks of its job each task starts, 0 where edges have to say it."""
     graph, n = tasks.graph, tasks.graph.n_tasks
     if graph.access_after is None or not (tasks.kind == REDUCE).any():
         return np.zeros(n, np.int32)

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from simsched.policy.parts.allocation import STRADDLES
 from simsched.policy.parts.footprint import ROOT, cut_by_footprint
 from simsched.policy.parts.subgraphs import levels
-from simsched.workload.graph import TaskGraph
-
-BoolArray = NDArray[np.bool_]
-Int32Array = NDArray[np.int32]
+from simsched.workload.graph import BoolArray, Int32Array, TaskGraph
 
 
 def initial_roots(
@@ -22,13 +19,7 @@ def initial_roots(
 ) -> BoolArray:
     """Return the roots of the largest subtrees whose data fit a shared cache (LAWS, section 3.3.1).
 
-    A task is a root if its data fit and those of its parent do not. Data of exactly the capacity
-    fit. Not covered by the source, and decided here: the topmost task of a socket is a root if its
-    data fit; a leaf whose data do not fit is a root of its own.
-
-    References
-    ----------
-    Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, section 3.3.1.
+    A task is a root if its data fit and those of its parent do not. Readings: docs/sources/laws.md.
     """
     needed = np.where(part == STRADDLES, np.inf, subtree_bytes.astype(np.float64))
     roots: BoolArray = cut_by_footprint(graph, needed, capacity_bytes).of_task == ROOT
@@ -102,24 +93,18 @@ class Tuner:
 
     def record(self, duration_s: float) -> None:
         """Take the length of an iteration under `roots`, and choose `roots` for the next one."""
-        if self.phase is Phase.INITIAL:
-            self.best_s = duration_s
-            self._go_down()
-        elif self.phase is Phase.DOWN:
-            if duration_s < self.best_s:
-                self.best, self.best_s = self.roots, duration_s
-                self._go_down()
-            elif self.best is self.initial:
-                self.roots = self.initial
-                self._go_up()
-            else:
-                self._finish()
-        elif self.phase is Phase.UP:
-            if duration_s <= self.best_s:
-                self.best, self.best_s = self.roots, duration_s
-                self._go_up()
-            else:
-                self._finish()
+        if self.is_done:
+            return
+        is_up = self.phase is Phase.UP
+        if duration_s < self.best_s or (is_up and duration_s == self.best_s):
+            self.best, self.best_s = self.roots, duration_s
+            go_on = self._go_up if is_up else self._go_down
+            go_on()
+        elif not is_up and self.best is self.initial:
+            self.roots = self.initial
+            self._go_up()
+        else:
+            self._finish()
 
     def _go_down(self) -> None:
         """Try smaller subtrees; if there are none, larger ones or none at all."""

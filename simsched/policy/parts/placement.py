@@ -2,24 +2,20 @@
 
 A placement is a function from a :class:`~simsched.policy.contract.views.PlanView` to a
 :class:`~simsched.policy.contract.base.Placement`, registered under a name with :func:`placement`.
-Policies that leave the choice to the user derive from :class:`PlacedPolicy` and have a parameter
-`placement`.
+Policies that leave the choice to the user derive from :class:`PlacedPolicy`.
 
-Memory of devices (kind ``"GPU"``) is never used: an operating system does not hand it out. Where
-data are copied nothing is placed by a touch: programs register what they have allocated in the
-host's memory, and from there it is copied to whoever uses it. So placements by first touch put all
+Memory of devices is never used: an operating system does not hand it out. Where data are copied,
+programs register what they have allocated in the host's memory: placements by first touch put all
 blocks there at the start, into the first of their nodes that have room. What tasks write without
-reading it, those of an initialisation too, is then where they ran and nowhere else.
+reading it is then where they ran and nowhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine.model import Machine
@@ -28,12 +24,11 @@ from simsched.policy.contract.placements import PlacementRule as PlacementRule
 from simsched.policy.contract.placements import list_placements as list_placements
 from simsched.policy.contract.placements import placement as placement
 from simsched.policy.contract.placements import placement_rule as placement_rule
-from simsched.policy.parts.subgraphs import preorder
+from simsched.policy.parts.host_memory import host_nodes, room_of
+from simsched.policy.parts.placement_by_share import even as even
+from simsched.policy.parts.placement_by_share import weighted as weighted
 from simsched.workload.builder import build_graph
-from simsched.workload.graph import TaskGraph, Workload
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import Int32Array, Workload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +74,6 @@ class PlacedPolicy(Policy[S]):
         self._placed(view)
 
     def place(self, view: PlanView, state: S) -> Placement:
-        """Return what the chosen placement says."""
         return self._placed(view)
 
     def _placed(self, view: PlanView) -> Placement:
@@ -165,7 +159,7 @@ def prefer_hbm(view: PlanView) -> Placement:
 
     Notes
     -----
-    Both parts keep the order of the operating system (``numactl --preferred-many``).
+    As ``numactl --preferred-many``.
     """
     hbm = view.machine.nodes_of_kind("HBM")
     rest = [node for node in host_nodes(view.machine) if node not in hbm]
@@ -178,15 +172,15 @@ def interleave(view: PlanView) -> Placement:
 
     Notes
     -----
-    ``numactl --interleave`` deals out pages; here the unit is the block. The shares of the nodes
-    are the same as long as there are many more blocks than nodes, but one access to a block uses
-    one node instead of all.
+    ``numactl --interleave`` deals out pages; here the unit is the block, so that one access to a
+    block uses one node.
     """
     nodes = host_nodes(view.machine)
-    sizes = view.workload.graph.block_bytes
-    room = _room(view.machine)
+    sizes, room = view.workload.graph.block_bytes, room_of(view.machine)
     home = np.array(nodes, np.int32)[np.arange(len(sizes)) % len(nodes)]
-    if np.all(_bytes_on(home, sizes, len(room)) <= room):
+    used = np.zeros(len(room), np.int64)
+    np.add.at(used, home, sizes)
+    if np.all(used <= room):
         return Placement(home, view.machine.touch_order)
     turn = 0
     for block, size in enumerate(sizes.tolist()):
@@ -197,139 +191,6 @@ def interleave(view: PlanView) -> Placement:
         room[home[block]] -= size
         turn += skipped + 1
     return Placement(home, view.machine.touch_order)
-
-
-@placement("weighted")
-def weighted(view: PlanView) -> Placement:
-    """Give each node one contiguous part of the data, in proportion to its peak bandwidth.
-
-    Notes
-    -----
-    Node i gets the blocks that leaves s_i to s_(i+1) - 1 of the initialisation touch first, leaves
-    being numbered in the order of the spawn tree; s_i = ceil(n * (B_1 + ... + B_(i-1)) / (B_1 + ...
-    + B_k)) of n leaves. Blocks that no leaf touches, and all blocks when there is no
-    initialisation, are divided in the same way by their index. What finds no room on its node goes
-    to the DRAM nodes with room, again in proportion to bandwidth; then to any node with room.
-
-    References
-    ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equations 1 and 2 and section 9.3.
-    """
-    shares = [
-        view.machine.nodes[node].peak_bandwidth_bytes_per_s for node in host_nodes(view.machine)
-    ]
-    return _contiguous(view, shares)
-
-
-@placement("even")
-def even(view: PlanView) -> Placement:
-    """Give each node one contiguous part of the data, all of the same size.
-
-    Notes
-    -----
-    As :func:`weighted` with equal weights.
-
-    References
-    ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 9 (BATS-NH, -B and -L).
-    """
-    return _contiguous(view, [1.0] * len(host_nodes(view.machine)))
-
-
-def host_nodes(machine: Machine) -> list[int]:
-    """Return the memory nodes that the operating system hands out: all but those of devices."""
-    return [i for i, node in enumerate(machine.nodes) if node.kind != "GPU"]
-
-
-def range_starts(shares: Sequence[float], n_leaves: int) -> list[int]:
-    """Return the first leaf of each node's part; exact, so that rounding shifts no boundary.
-
-    s_i = ceil(n * (B_1 + ... + B_(i-1)) / (B_1 + ... + B_k)), leaves counted from 0; part i ends
-    before s_(i+1). The division is exact, so that rounding cannot shift a boundary.
-
-    References
-    ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equation 2.
-
-    >>> range_starts([22.5] * 4 + [96.0] * 4, 8192)
-    [0, 389, 778, 1167, 1556, 3215, 4874, 6533]
-    """
-    exact = [Fraction(share) for share in shares]
-    total = sum(exact)
-    return [-((-n_leaves * sum(exact[:i])) // total) for i in range(len(exact))]
-
-
-def leaf_of_block(graph: TaskGraph) -> Int64Array:
-    """Return the first leaf of the spawn tree that accesses each block; -1 for none."""
-    leaves = graph.leaves
-    order = preorder(graph)
-    position = np.full(graph.n_tasks, -1, np.int64)
-    position[leaves[np.argsort(order[leaves])]] = np.arange(len(leaves))
-    leaf = np.repeat(position, np.diff(graph.access_ptr))
-    block = graph.access_block
-    first = np.full(graph.n_blocks, len(leaves), np.int64)
-    np.minimum.at(first, block[leaf >= 0], leaf[leaf >= 0])
-    return np.where(first < len(leaves), first, -1)
-
-
-def _contiguous(view: PlanView, shares: Sequence[float]) -> Placement:
-    """Return contiguous parts of the data on all host nodes, sized by `shares`."""
-    machine, sizes = view.machine, view.workload.graph.block_bytes
-    nodes = host_nodes(machine)
-    chunk, n_chunks = _chunks(view.workload)
-    home = _assign(chunk, n_chunks, nodes, shares)
-    room = _room(machine)
-    pending = _keep_what_fits(home, np.arange(len(sizes)), sizes, chunk, room)
-    share_of = dict(zip(nodes, shares, strict=True))
-    dram = [node for node in nodes if machine.nodes[node].kind == "DRAM"]
-    for allowed in (dram, nodes):
-        candidates = list(allowed)
-        while len(pending) and candidates:
-            some = [share_of[node] for node in candidates]
-            home[pending] = _assign(np.arange(len(pending)), len(pending), candidates, some)
-            left = _keep_what_fits(home, pending, sizes, chunk, room)
-            full = set(home[left].tolist())
-            candidates = [node for node in candidates if node not in full]
-            pending = left
-    return Placement(home, machine.touch_order)
-
-
-def _chunks(workload: Workload) -> tuple[Int64Array, int]:
-    """Return for each block the leaf that it follows, and the number of leaves.
-
-    Blocks that no leaf touches get the leaf at the same relative position.
-    """
-    n_blocks = workload.graph.n_blocks
-    if workload.init is None:
-        return np.arange(n_blocks, dtype=np.int64), n_blocks
-    leaf = leaf_of_block(workload.init)
-    n_leaves = len(workload.init.leaves)
-    untouched = np.flatnonzero(leaf < 0)
-    leaf[untouched] = np.arange(len(untouched)) * n_leaves // max(len(untouched), 1)
-    return leaf, n_leaves
-
-
-def _assign(
-    chunk: Int64Array, n_chunks: int, nodes: list[int], shares: Sequence[float]
-) -> Int32Array:
-    """Return the node of each chunk when the nodes get contiguous ranges of chunks."""
-    starts = range_starts(shares, n_chunks)
-    return np.array(nodes, np.int32)[np.searchsorted(starts, chunk, side="right") - 1]
-
-
-def _keep_what_fits(
-    home: Int32Array, blocks: Int64Array, sizes: Int64Array, chunk: Int64Array, room: Int64Array
-) -> Int64Array:
-    """Take room for blocks on their homes, earlier chunks first; return those that find none."""
-    ordered = blocks[np.lexsort((blocks, chunk[blocks]))]
-    left = []
-    for node in np.unique(home[ordered]).tolist():
-        mine = ordered[home[ordered] == node]
-        fits = np.cumsum(sizes[mine]) <= room[node]
-        room[node] -= int(sizes[mine[fits]].sum())
-        left.append(mine[~fits])
-    rest = np.concatenate(left) if left else ordered
-    return rest[np.lexsort((rest, chunk[rest]))]
 
 
 def _touched(view: PlanView, allowed: Sequence[int]) -> Placement:
@@ -350,21 +211,10 @@ def _touched_in(view: PlanView, touch_order: Int32Array) -> Placement:
     home = np.full(len(sizes), -1, np.int32)
     if not view.machine.copies_data:
         return Placement(home, touch_order)
-    nodes, room = touch_order[0].tolist(), _room(view.machine).tolist()
+    nodes, room = touch_order[0].tolist(), room_of(view.machine).tolist()
     home[:] = nodes[0]  # also what fits nowhere: the engine's check names this node
     for block, size in enumerate(sizes.tolist() if len(nodes) > 1 else ()):
         node = next((node for node in nodes if size <= room[node]), nodes[0])
         room[node] -= size
         home[block] = node
     return Placement(home, touch_order)
-
-
-def _room(machine: Machine) -> Int64Array:
-    return np.array([node.capacity_bytes for node in machine.nodes], np.int64)
-
-
-def _bytes_on(home: Int32Array, sizes: Int64Array, n_nodes: int) -> Int64Array:
-    """Return the bytes of blocks on every node."""
-    used = np.zeros(n_nodes, np.int64)
-    np.add.at(used, home, sizes)
-    return used

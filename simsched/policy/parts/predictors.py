@@ -2,12 +2,7 @@
 
 Models are those of scikit-learn, which is imported when the first one is trained: linear
 regression, the mean of the five nearest neighbours, support vectors, and approximate nearest
-neighbours (Q. Chen, M. Guo, Springer 2017, section 8.7). The latter has no index as approximate
-searches have (scikit-learn has none): it is an exact search for the five nearest in a random tenth
-of the samples, which errs in the same way, by missing nearer ones.
-
-`held_out_errors` says how well a model predicts samples that it was not trained with; `simsched
-show policy 'baymax[predictor=svm]'` prints that.
+neighbours (Q. Chen, M. Guo, Springer 2017, section 8.7). Readings: docs/sources/accelerators.md.
 """
 
 from __future__ import annotations
@@ -17,12 +12,10 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.workload.accelerator_programs import BATCH, CRITICAL, Profile, profile
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import FloatArray, TaskGraph, Workload
 
-FloatArray = NDArray[np.float64]
 PREDICTORS = ("lr_knn", "lr", "knn", "svm", "ann")
 NEIGHBOURS = 5
 TRAINING_SHARE = 0.9

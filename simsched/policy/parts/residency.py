@@ -13,14 +13,9 @@ from collections import deque
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
-BoolArray = NDArray[np.bool_]
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph
 
 
 @dataclass(eq=False)
@@ -57,15 +52,13 @@ def plan_residency(
 
     A task arrives at its processing element's queue when all its predecessors have ended, tasks
     without any in the order of their numbers. The heads of the queues are admitted in turn, a task
-    with all its blocks or not at all; one that finds no room waits, and all others with it, so that
-    small tasks do not keep large ones out. When no task can be admitted, the task that was admitted
-    first ends.
+    with all its blocks or not at all; one that finds no room lets all others wait. When no task can
+    be admitted, the task that was admitted first ends.
 
-    Room is a number of bytes; it is taken from what was never used, then from what was given back
-    first. Sizes that differ by less than an eighth are rounded up to the largest of them, so that
-    such blocks can reuse each other's buffers. Buffers keep their size; if more are needed in sum
-    than there is room, because the mixture of sizes changes, less room is used, and if that is not
-    enough for the largest task, all buffers have the size of the largest block.
+    Room is taken from what was never used, then from what was given back first. Sizes that differ
+    by less than an eighth share buffers, which keep their size. If more are needed than there is
+    room, because the mixture of sizes changes, less room is used, and if that is not enough for the
+    largest task, all buffers have the size of the largest block.
     """
     needed = _blocks_of_tasks(graph, moved)
     classed = _classed(graph.block_bytes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy.parts.runtime_queues import Q, RuntimeState
+from simsched.policy.parts.runtime_state import Q, RuntimeState
 
 HOST, DEVICE = 0, 1
 TYPES = (HOST, DEVICE)  #: of processors
@@ -22,6 +22,10 @@ class Mean:
 
     value: float = 0.0
     n: int = 0
+
+    def known(self, otherwise: float) -> float:
+        """Return the mean, or what stands for it without samples."""
+        return self.value if self.n else otherwise
 
     def add(self, sample: float) -> None:
         """Take in a sample."""

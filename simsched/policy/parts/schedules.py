@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.machine.model import CoreGroup, Machine
 from simsched.policy.contract.base import PlanView
 from simsched.workload.builder import adjacency, entries
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +47,7 @@ class Estimates:
     def median_cost_s(self) -> FloatArray:
         """Return the median cost of each task over all workers; shape (n_tasks,).
 
-        A worker that cannot run a task counts as the slowest one that can, as in Sih and Lee 1993;
-        of an even number the middle two are averaged.
+        A worker that cannot run a task counts as the slowest one that can, as in Sih and Lee 1993.
         """
         n, finite = len(self.worker_row), np.isfinite(self.cost_s)
         slowest = np.where(finite, self.cost_s, 0.0).max(axis=0, initial=0.0)
@@ -97,15 +91,7 @@ class Estimates:
 
 
 def estimate(view: PlanView, graph: TaskGraph) -> Estimates:
-    """Return what a static scheduler may know of a graph.
-
-    A task costs its operations at the speed of a core whose other hardware threads are idle.
-    Accesses are not part of it: how long they take depends on the schedule. Neither are copies of
-    what no task has written: these models have no input. Bytes over an edge are, block by block,
-    the smaller of what its source writes and its target reads. They move from the node next to one
-    worker to that next to the other over the machine's paths, alone; workers of one node share its
-    memory and move nothing.
-    """
+    """Return what a static scheduler may know of a graph; see docs/sources/list-scheduling.md."""
     source = np.repeat(np.arange(graph.n_tasks, dtype=np.int64), np.diff(graph.succ_ptr))
     target = graph.succ.astype(np.int64)
     n_bytes = _bytes_over(graph, source, target)

@@ -5,12 +5,8 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from simsched.workload.graph import TaskGraph
-
-FloatArray = NDArray[np.float64]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import FloatArray, Int64Array, TaskGraph
 
 
 def touched_bytes(graph: TaskGraph) -> scipy.sparse.csr_array:
@@ -27,9 +23,8 @@ def touched_bytes(graph: TaskGraph) -> scipy.sparse.csr_array:
 def sharing_graph(graph: TaskGraph, most_sharers: int = 64) -> scipy.sparse.csr_array:
     """Return how many bytes each pair of tasks shares.
 
-    Which bytes of a block a task touches is not recorded. Two tasks that touch a and b bytes of a
-    block of s share ``a b / s`` of them: all that the smaller one touches when the other touches
-    the whole block, which is the case of a halo.
+    Two tasks that touch a and b bytes of a block of s share ``a b / s`` of them. Readings:
+    docs/sources/laws.md.
     """
     touched = touched_bytes(graph)
     by_block = touched.T.tocsr()
@@ -62,10 +57,7 @@ def sharing_graph(graph: TaskGraph, most_sharers: int = 64) -> scipy.sparse.csr_
 def working_set_bytes(
     touched: scipy.sparse.csr_array, block_bytes: Int64Array, tasks: Int64Array
 ) -> float:
-    """Return the bytes that a group of tasks touches.
-
-    Per block ``min(sum over the tasks, size of the block)``.
-    """
+    """Return the bytes that a group of tasks touches."""
     total = np.asarray(touched[tasks].sum(axis=0)).ravel()
     return float(np.minimum(total, block_bytes).sum())
 
@@ -73,10 +65,9 @@ def working_set_bytes(
 def bisect(shared: scipy.sparse.csr_array, weight: FloatArray) -> tuple[Int64Array, Int64Array]:
     """Return two groups of vertices of about equal weight with little sharing between them.
 
-    Spectral bisection stands in for the multilevel partitioner METIS: vertices are put in the order
-    of the Fiedler vector (NetworkX), which is the optimum of the relaxed problem, and cut where
-    half of the weight is reached. Components follow each other by their first vertex. Values are
-    rounded and the sign is fixed, so that equal vertices keep the order of their numbers.
+    Vertices are put in the order of the Fiedler vector and cut where half of the weight is reached.
+    Components follow each other by their first vertex. Values are rounded and the sign is fixed, so
+    that equal vertices keep the order of their numbers.
     """
     n_components, label = scipy.sparse.csgraph.connected_components(shared, directed=False)
     order = np.concatenate(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
 from simsched.policy.contract.base import PlanView
-from simsched.policy.parts.division import (
+from simsched.policy.parts.division_steps import (
     CLASSES,
     COPY_IN,
     COPY_OUT,
@@ -20,21 +19,12 @@ from simsched.policy.parts.division import (
     Sides,
     group_of_worker,
 )
-from simsched.policy.parts.placement import host_nodes
+from simsched.policy.parts.host_memory import host_path
+from simsched.policy.parts.static_order import ScheduledWorkload
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.division import Division
-from simsched.workload.graph import Int32Array, Int64Array, Workload
+from simsched.workload.graph import BoolArray, Int64Array, Workload
 from simsched.workload.sparse_rows import MatrixWorkload, RowCosts
-
-BoolArray = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class PlacedTasks(Workload):
-    """A program whose tasks have their workers."""
-
-    #: shape (n_tasks,): worker of each task
-    worker: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,78 +71,62 @@ def any_rows(program: MatrixWorkload) -> Workload:
     return Workload(program.name, graph, program.iterations, division=division)
 
 
-def n_nonzeros(nonzeros: Int64Array) -> int:
-    """Return the non-zeros of some rows."""
-    return int(nonzeros.sum())
-
-
 def measured(view: PlanView, sides: Sides, costs: RowCosts) -> Devices:
     """Return how fast the two sides are."""
     cpu = group_of_worker(view, sides.cpu[0])
     worker = sides.devices[0]
     gpu = group_of_worker(view, worker)
-    path_s, byte_s = host_path(view.machine, int(view.worker_domain[worker]))
+    path_s, bytes_per_s = host_path(view.machine, int(view.worker_domain[worker]))
     launch = view.machine.costs.kernel_launch_ps * 1e-12 + 2 * path_s
-    return Devices(costs, cpu.ops_per_s * len(sides.cpu), gpu.ops_per_s, launch, byte_s)
+    return Devices(costs, cpu.ops_per_s * len(sides.cpu), gpu.ops_per_s, launch, 1.0 / bytes_per_s)
 
 
-def host_path(machine: Machine, domain: int) -> tuple[float, float]:
-    """Return latency and seconds per byte between a domain and its nearest main memory."""
-    hosts = host_nodes(machine)
-    node = next(n for n in machine.touch_order[domain].tolist() if n in hosts)
-    path = machine.paths[domain][node]
-    return path.latency_ps * 1e-12, 1.0 / min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
+class _Task(NamedTuple):
+    """A part of the rows, or a copy for one: kind of processor, class, worker and costs."""
+
+    kind: str
+    task_class: int
+    worker: int
+    ops: float = 0.0
+    read: int = 0
+    written: int = 0
 
 
 def divided_rows(
     view: PlanView, sides: Sides, program: MatrixWorkload, on_gpu: BoolArray
-) -> PlacedTasks:
+) -> ScheduledWorkload:
     """Return the program with some rows on the first device and the others on the processor."""
     costs, nonzeros = program.costs, program.rows.nonzeros
-    ops, who, read, written, classes = [], [], [], [], []
-
-    def add(kind: str, task_class: int, worker: int, each: float, moved: tuple[int, int]) -> None:
-        ops.append([each if k == kind else math.inf for k in program.graph.kinds])
-        classes.append(task_class)
-        who.append(worker)
-        read.append(moved[0])
-        written.append(moved[1])
-
+    tasks: list[_Task] = []
     rest = nonzeros[~on_gpu]
     for worker, part in zip(sides.cpu, _equal_parts(rest, len(sides.cpu)), strict=True):
-        sizes = n_nonzeros(part) * costs.nonzero_bytes, len(part) * costs.result_bytes
-        add(CPU, CPU_PART, worker, costs.on_cpu(part), sizes)
-    n_cpu = len(who)
+        read, written = int(part.sum()) * costs.nonzero_bytes, len(part) * costs.result_bytes
+        tasks.append(_Task(CPU, CPU_PART, worker, costs.on_cpu(part), read, written))
+    n_cpu = len(tasks)
     if sides.devices:
         worker, mine = sides.devices[0], nonzeros[on_gpu]
         group = group_of_worker(view, worker)
         launch = view.machine.costs.kernel_launch_ps * 1e-12 * group.ops_per_s * bool(len(mine))
-        add(group.kind, COPY_IN, worker, 0.0, (n_nonzeros(mine) * costs.nonzero_bytes, 0))
-        add(group.kind, KERNEL, worker, launch + costs.on_gpu(mine), (0, 0))
-        add(group.kind, COPY_OUT, worker, 0.0, (0, len(mine) * costs.result_bytes))
-    n = len(who)
+        read, written = int(mine.sum()) * costs.nonzero_bytes, len(mine) * costs.result_bytes
+        tasks.append(_Task(group.kind, COPY_IN, worker, read=read))
+        tasks.append(_Task(group.kind, KERNEL, worker, launch + costs.on_gpu(mine)))
+        tasks.append(_Task(group.kind, COPY_OUT, worker, written=written))
+    n, kinds = len(tasks), program.graph.kinds
     first = list(range(n_cpu, n - 1))
-    tasks = np.arange(n)
-    bytes_read, bytes_written = np.array(read), np.array(written)
-    uses = np.column_stack([bytes_read > 0, bytes_written > 0]).ravel()
-    nothing = np.zeros(n, np.int64)
+    moved = np.array([(task.read, task.written) for task in tasks])
+    owner, block = np.nonzero(moved)  # tasks read the first block and write the second one
+    size = moved[owner, block]
     graph = build_graph(
-        np.array(ops).T,
-        kinds=program.graph.kinds,
-        task_class=classes,
+        np.array([[t.ops if kind == t.kind else math.inf for t in tasks] for kind in kinds]),
+        kinds=kinds,
+        task_class=[task.task_class for task in tasks],
         class_names=CLASSES,
         successors=adjacency(first, [task + 1 for task in first], n),
-        accessed=accesses(
-            np.repeat(tasks, 2)[uses],
-            np.tile([0, 1], n)[uses],
-            np.column_stack([bytes_read, nothing]).ravel()[uses],
-            np.column_stack([nothing, bytes_written]).ravel()[uses],
-            n,
-        ),
+        accessed=accesses(owner, block, size * (block == 0), size * (block == 1), n),
         block_bytes=program.graph.block_bytes,
     )
-    worker_of = np.array(who, np.int32)
-    return PlacedTasks(program.name, graph, parameters=program.parameters, worker=worker_of)
+    worker_of = np.array([task.worker for task in tasks], np.int32)
+    return ScheduledWorkload(program.name, graph, parameters=program.parameters, worker=worker_of)
 
 
 def _equal_parts(nonzeros: Int64Array, count: int) -> list[Int64Array]:

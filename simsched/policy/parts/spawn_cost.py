@@ -18,7 +18,6 @@ def slower_spawns(view: PlanView, spawn_s: float) -> Workload:
     workload = view.workload
     if spawn_s == 0.0:
         return workload
-    core = view.machine.thread_core[view.worker_thread[0]]
-    group = view.machine.core_groups[view.machine.core_group[core]]
+    group = view.machine.core_groups[view.machine.thread_group[view.worker_thread[0]]]
     creation_ops = workload.graph.creation_ops + spawn_s * group.ops_per_s
     return replace(workload, graph=replace(workload.graph, creation_ops=creation_ops))

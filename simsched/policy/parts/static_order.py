@@ -1,23 +1,32 @@
-"""Keeping the order of a static schedule on every worker."""
+"""Static schedules: tasks with workers of their own, and their order on every worker."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.policy.parts.schedules import FloatArray, Int32Array
+from simsched.policy.contract.base import AcquireStep, Plan
 from simsched.workload.builder import adjacency
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import FloatArray, Int32Array, TaskGraph, Workload
 
 
 @dataclass(frozen=True, eq=False)
 class ScheduledWorkload(Workload):
-    """A program whose tasks wait for each other in the order of a schedule."""
+    """A program whose tasks have their workers."""
 
     #: shape (n_tasks,): worker of each task
     worker: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
+
+
+def own_lists(worker: Int32Array, **others: Any) -> Plan:
+    """Return the plan in which every worker executes its own tasks only, the oldest one first.
+
+    `others` are fields of the plan.
+    """
+    return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=worker, **others)
 
 
 def scheduled(
@@ -68,14 +77,14 @@ def follow(
     """Return the graph in which tasks become ready in the order of their worker's schedule.
 
     Of tasks with equal starts the one that ends first comes first, then the one with more `below`
-    it, then the lower one. Tasks that take no time start when others do, also those that they wait
-    for; as this order grows along every edge of the program it never contradicts one.
+    it, then the lower one; as this order grows along every edge of the program it never contradicts
+    one.
 
     To be ready one task early, a task waits for the one before the previous one of its worker, and
-    for what the previous one waits for, so that it is never ready before that. Where the same task
-    makes both ready, the order of its edges decides: they are followed in the order of starts. What
-    is ready from the beginning enters pools by number; the second task of a worker waits for the
-    first one where that would reverse them. So does whatever follows a task that arrives later.
+    for what the previous one waits for. Where the same task makes both ready, the order of its
+    edges decides: they are followed in the order of starts. What is ready from the beginning enters
+    pools by number; the second task of a worker waits for the first one where that would reverse
+    them. So does whatever follows a task that arrives later.
     """
     order = np.lexsort((np.arange(graph.n_tasks), -below, finish_s, start_s, worker)).astype(
         np.int64

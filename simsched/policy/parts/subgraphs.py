@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.workload.builder import entries
-from simsched.workload.graph import TaskGraph
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph
 
 UPPER = -1  #: tasks above all subgraphs
 
@@ -23,7 +20,7 @@ class Subgraphs:
     #: shape (n_tasks,): subgraph of each task, numbered in the order of the spawn tree; `UPPER` for
     #: the tasks above all subgraphs
     of_task: Int32Array
-    is_root: NDArray[np.bool_]  # shape (n_tasks,): tasks through which a subgraph is entered
+    is_root: BoolArray  # shape (n_tasks,): tasks through which a subgraph is entered
     #: whether each subgraph has one root and waits for nothing outside once it has started, so that
     #: one subgraph at a time can be worked on without coming to a standstill
     separable: bool
@@ -46,15 +43,24 @@ def levels(graph: TaskGraph) -> list[Int64Array]:
         found.append(below.astype(np.int64))
 
 
+def main_tasks(graph: TaskGraph) -> BoolArray:
+    """Return which tasks without a parent spawn others; shape (n_tasks,)."""
+    main: BoolArray = (graph.parent < 0) & (np.diff(graph.child_ptr) > 0)
+    return main
+
+
+def depths(graph: TaskGraph) -> Int64Array:
+    """Return the level of each task in the spawn tree, 0 for parentless ones; shape (n_tasks,)."""
+    depth = np.zeros(graph.n_tasks, np.int64)
+    for level, tasks in enumerate(levels(graph)):
+        depth[tasks] = level
+    return depth
+
+
 def subtree_sums(graph: TaskGraph, own: NDArray[np.generic]) -> Int64Array:
     """Return a quantity of each task added up over its subtree (Chen and Guo 2017, Eq. 3.6).
 
-    ``S(t) = m(t) + sum of S(c) over the children c of t``. Data shared by tasks count several
-    times.
-
-    References
-    ----------
-    Q. Chen, M. Guo, Springer 2017, Eq. 3.6. Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, Eq. 2.
+    Data shared by tasks count several times.
     """
     total = own.astype(np.int64)
     for tasks in reversed(levels(graph)[1:]):
@@ -70,9 +76,8 @@ def subtree_sizes(graph: TaskGraph) -> Int64Array:
 def preorder(graph: TaskGraph) -> Int64Array:
     """Return the position of each task in a depth-first walk of the spawn tree; shape (n_tasks,).
 
-    This is the order of task identifiers: the i-th child of a task with identifier S has the
-    identifier S_i, and identifiers are compared component by component. Parentless tasks follow
-    each other by index.
+    This is the order of task identifiers, of which the i-th child of S has S_i; parentless tasks
+    follow each other by index.
     """
     size = subtree_sizes(graph)
     position = np.zeros(graph.n_tasks, np.int64)
@@ -92,11 +97,7 @@ def group_tasks(graph: TaskGraph, least_tasks: int) -> Subgraphs:
     """Return the smallest subgraphs with a given number of tasks (BATS, section 7).
 
     A task is the root of a subgraph when its subtree has at least `least_tasks` tasks and no
-    child's subtree has. Tasks above are *upper* tasks. The source leaves two cases open. A child of
-    an upper task whose subtree is too small becomes a subgraph of its own. Parentless tasks with
-    subtrees that are too small (all tasks of a dataflow graph, all of a flat loop) are packed:
-    consecutive ones by index form a subgraph with several roots, each pack starting where the
-    number of tasks passes another multiple of `least_tasks`.
+    child's subtree has. Tasks above are *upper* tasks. Readings: docs/sources/bats.md.
     """
     size = subtree_sizes(graph)
     parent = graph.parent
@@ -125,9 +126,7 @@ def group_tasks(graph: TaskGraph, least_tasks: int) -> Subgraphs:
     return Subgraphs(of_task, is_root, _separable(graph, of_task, is_root, len(roots)))
 
 
-def _separable(
-    graph: TaskGraph, of_task: Int32Array, is_root: NDArray[np.bool_], n_subgraphs: int
-) -> bool:
+def _separable(graph: TaskGraph, of_task: Int32Array, is_root: BoolArray, n_subgraphs: int) -> bool:
     """Return whether each subgraph has one root and no inner task depends on another subgraph."""
     if int(is_root.sum()) != n_subgraphs:
         return False

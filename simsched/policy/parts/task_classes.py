@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.parts.batch_gate import GATE
 from simsched.policy.parts.core_groups import cut_points
-from simsched.workload.graph import TaskGraph, Workload
-
-FloatArray = NDArray[np.float64]
-Int32Array = NDArray[np.int32]
+from simsched.policy.parts.subgraphs import main_tasks
+from simsched.workload.graph import (
+    BoolArray,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+    TaskGraph,
+    Workload,
+)
 
 
 class History:
     """What the tasks of each class have cost on the cores of each group.
 
-    On the fastest group the estimate is the mean of measured times. On group i it is the mean of
-    ``t_1 * ipc / ipc_task`` (equation 5.4), because what delays a task does not change the ratio of
-    instructions and cycles; t_1 and ipc are those of the moment. A task is measured by its own time
-    as long as its class has not been seen on the fastest group. The printed equation also changes
-    ipc, which would then not be the mean on the fastest group; that is left out.
+    On the fastest group the estimate is the mean of measured times, on group i the mean of ``t_1 *
+    ipc / ipc_task`` (equation 5.4). Readings: docs/sources/aats.md.
     """
 
     def __init__(self, n_classes: int, n_groups: int) -> None:
@@ -70,11 +71,10 @@ def allocate(time_s: FloatArray, n_tasks: FloatArray, size: Int32Array) -> Int32
     return group
 
 
-def in_pools(graph: TaskGraph) -> NDArray[np.bool_]:
+def in_pools(graph: TaskGraph) -> BoolArray:
     """Return which tasks enter pools of classes: all but main tasks and the gate of a batch."""
     gate = graph.class_names.index(GATE) if GATE in graph.class_names else len(graph.class_names)
-    is_main = (graph.parent < 0) & (np.diff(graph.child_ptr) > 0)
-    pooled: NDArray[np.bool_] = ~is_main & (graph.task_class != gate)
+    pooled: BoolArray = ~main_tasks(graph) & (graph.task_class != gate)
     return pooled
 
 
@@ -90,9 +90,7 @@ def n_pools(workload: Workload) -> int:
     return max(1, *(len(graph.class_names) for graph in graphs))
 
 
-def ranks_of_classes(
-    group: Int32Array, wanted: list[int], within: Int32Array | None
-) -> NDArray[np.int64]:
+def ranks_of_classes(group: Int32Array, wanted: list[int], within: Int32Array | None) -> Int64Array:
     """Return the rank of each class for a core that wants those of groups in an order.
 
     Classes of groups that it does not want have -1. `within` has the places of classes in a group;
@@ -100,5 +98,5 @@ def ranks_of_classes(
     """
     place = np.full(int(group.max()) + 1, -1)
     place[wanted] = np.arange(len(wanted))
-    rank: NDArray[np.int64] = place[group]
+    rank: Int64Array = place[group]
     return rank if within is None else np.where(rank < 0, -1, rank * len(group) + within)

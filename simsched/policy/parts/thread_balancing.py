@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.contract.base import HookView
 from simsched.policy.parts.threads import Move, Queues
+from simsched.workload.graph import FloatArray
 
 
 def even_out(
     view: HookView,
     state: Queues,
-    capacity: NDArray[np.float64],
+    capacity: FloatArray,
     suits: Callable[[int, int, int], float],
 ) -> list[Move]:
     """Return moves of waiting threads from the busiest core to the idlest until that gains nothing.
 
     A move gains if the idlest core has no thread at all, or if its load is then still below what
-    the busiest core had. Of equally idle cores the fastest comes first. Threads that run stay, and
-    a thread moves once.
+    the busiest core had. Threads that run stay, and a thread moves once.
     """
     live = view.live
     cores = [core for core in range(view.n_workers) if not live.has_failed(core)]
@@ -45,6 +44,7 @@ def even_out(
         load[target] += 1
 
 
-def is_idle(view: HookView, state: Queues, core: int) -> bool:
-    """Return whether a core has no thread and has not been promised one."""
-    return view.live.is_waiting(core) and not state.waiting[core]
+def idle_fast_cores(view: HookView, state: Queues) -> list[int]:
+    """Return the fastest cores that have no thread and have not been promised one."""
+    fast = np.flatnonzero(state.groups.of_worker == 0).tolist()
+    return [core for core in fast if view.live.is_waiting(core) and not state.waiting[core]]

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy.contract.base import (
     PARENT_FIRST,
@@ -25,7 +24,7 @@ from simsched.policy.contract.base import (
 )
 from simsched.policy.parts.core_groups import CoreGroups, core_groups
 from simsched.policy.parts.placement import PlacedPolicy
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph
 
 CRITICAL = ".critical"  #: ends the names of classes of critical sections
 MIGRATION_PS = 1000  #: a thread in no queue; what it costs is paid by context switches
@@ -40,13 +39,13 @@ class Queues:
     groups: CoreGroups  # cores by speed
     #: shape (n_classes,): thread of each class of tasks: critical sections belong to the thread
     #: that enters them
-    thread: NDArray[np.int64]
-    is_critical: NDArray[np.bool_]  # shape (n_classes,): classes of critical sections
+    thread: Int64Array
+    is_critical: BoolArray  # shape (n_classes,): classes of critical sections
     home: list[int]  # one per thread: core to whose queue the thread belongs
     waiting: list[list[int]]  # one per core: tasks in the queues
     last_ran_ps: list[int]  # one per thread: when the thread has stopped running the last time
     moves: list[int]  # one per thread: how often it has been moved
-    task_class: NDArray[np.int32]  # shape (n_tasks,): of the graph of the iterations
+    task_class: Int32Array  # shape (n_tasks,): of the graph of the iterations
     is_used: bool = False  # not by the initialisation
     ticks: int = 0
     notes: dict[str, Any] = field(default_factory=dict)  # of one scheduler
@@ -70,6 +69,12 @@ class Queues:
         """Let a thread belong to another core."""
         self.home[thread] = target
         self.moves[thread] += 1
+
+
+def running_tasks(view: HookView) -> dict[int, int]:
+    """Return the task that each core is running."""
+    found = {core: view.live.running_task(core) for core in range(view.n_workers)}
+    return {core: task for core, task in found.items() if task >= 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +142,6 @@ class ThreadScheduler(PlacedPolicy[Queues]):
             state.waiting[instance].remove(task)
 
     def on_finish(self, view: HookView, state: Queues, task: int, worker: int) -> None:
-        """Note when a thread has stopped."""
         if state.is_used:
             state.last_ran_ps[state.thread_of(task)] = view.live.now_ps()
 
@@ -172,11 +176,9 @@ class ThreadScheduler(PlacedPolicy[Queues]):
 
     def swap(self, view: HookView, state: Queues, first: int, second: int) -> list[Move]:
         """Return moves with which the running threads of two cores change places."""
-        live = view.live
-        moves: list[Move] = []
-        for core, target in ((first, second), (second, first)):
-            task = live.running_task(core)
-            if task >= 0:
-                state.note_move(state.thread_of(task), target)
-                moves.append(Preempt(core))
-        return moves
+        running = running_tasks(view)
+        return [
+            self.relocate(view, state, running[core], core, target)
+            for core, target in ((first, second), (second, first))
+            if core in running
+        ]

@@ -9,23 +9,15 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from simsched.workload.graph import FloatArray, Int32Array, Int64Array
 
 
 def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) -> Int64Array:
     """Return random pages of each block, all different where the block has enough of them.
 
-    Floyd's sampling: the i-th draw is uniform below ``pages - n_samples + i + 1`` and replaced by
-    the last page of that range when it has been drawn before. Blocks with fewer pages have all of
-    them sampled, some more than once.
-
-    References
-    ----------
-    Bentley and Floyd, *A sample of brilliance*, Communications of the ACM 30(9), 1987.
+    Floyd's sampling (Bentley and Floyd, *A sample of brilliance*, Communications of the ACM 30(9),
+    1987). Blocks with fewer pages have all of them sampled, some more than once.
     """
     chosen = np.zeros((len(pages), n_samples), np.int64)
     for i in range(n_samples):
@@ -42,15 +34,7 @@ def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) ->
 
 
 def hotness(samples: Int64Array, pages: Int64Array) -> FloatArray:
-    """Return the estimated traffic of each block: Hot = (n_p / b) * (a_1 + ... + a_b) (equation 4).
-
-    Hot = (n_p / b) * (a_1 + ... + a_b). A page counts at most once per loop, so the estimate
-    saturates at the number of loops times the number of pages.
-
-    References
-    ----------
-    H. Zhao et al., ACM TACO 15(4), article 55, 2018, equation 4.
-    """
+    """Return the estimated traffic of each block: (n_p / b) * (a_1 + ... + a_b) (equation 4)."""
     n_samples = samples.shape[1]
     if n_samples == 0:
         return np.zeros(len(pages))
@@ -83,9 +67,8 @@ def choose_moves(
 ) -> tuple[Int32Array, Int32Array]:
     """Return the blocks to migrate, in this order, and their new nodes (algorithm 1).
 
-    Nodes are sorted by excess traffic; the emptiest node is filled first, from the most congested
-    node first, with the hottest block that is colder than both what the one has too much and the
-    other too little. Ties go to the lower index. Additions to the printed algorithm:
+    The emptiest node is filled first, from the most congested node first, with the hottest block
+    that is colder than both what the one has too much and the other too little. Readings:
     docs/sources/bats.md.
     """
     n_nodes = len(bandwidth)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from simsched.files.units import PS_PER_S
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import HookView
-from simsched.policy.parts.placement import host_nodes
+from simsched.policy.parts.host_memory import host_nodes
 from simsched.workload.graph import TaskGraph
 
 
@@ -34,8 +34,7 @@ class TransferModel:
         """Return the bytes of a task's data that lack something on a node.
 
         Those of what it reads that are not valid there, those of them that are not expected, and
-        those of all its data that have no place. Programs have allocated theirs in the host's
-        first memory, and where nothing is copied all data have their places.
+        those of all its data that have no place.
         """
         holds, expects, has_place = view.live.holds, view.live.expects, view.live.has_place
         size = graph.block_bytes

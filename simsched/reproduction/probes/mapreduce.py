@@ -14,7 +14,6 @@ from simsched.policy import policy_from_spec
 from simsched.policy.algorithms.mapreduce.hadoop import speculation_order
 from simsched.policy.algorithms.mapreduce.samr import Samr
 from simsched.policy.contract.base import HookView, PlanView
-from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import (
     MAP_WEIGHTS,
     REDUCE_WEIGHTS,
@@ -25,6 +24,7 @@ from simsched.policy.parts.mapreduce_formulas import (
     time_to_end,
 )
 from simsched.policy.parts.mapreduce_speculation import History, observed_weights
+from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.reproduction.probes import machine_of, probe, workload_of
 from simsched.trace.schema import EventKind
 from simsched.workload.mapreduce_job import MAP

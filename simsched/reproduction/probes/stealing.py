@@ -19,10 +19,10 @@ from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import policy_from_spec
 from simsched.policy.algorithms.numa.cab import ABOVE, SUBTREE, BiTierStealing, CabState
-from simsched.policy.algorithms.numa.cab_gto import CabGtoProfile, private_level
+from simsched.policy.algorithms.numa.cab_gto import CabGtoProfile
 from simsched.policy.algorithms.work_stealing.hws import GLOBAL, Hws
 from simsched.policy.contract.base import PARENT_FIRST, Counters, PlanView, Update, view_before
-from simsched.policy.parts.footprint import ROOT, UPPER, Tiers, exact_footprint
+from simsched.policy.parts.footprint import ROOT, UPPER, Tiers, exact_footprint, private_level
 from simsched.policy.parts.subgraphs import levels, subtree_sums
 from simsched.reproduction.probes import probe, workload_of
 from simsched.trace.run import Run
@@ -242,7 +242,7 @@ def root_footprint_bytes(
             return super().on_iteration(view, state, counters)
 
     simulate(model, built, Profiler(spawn_s=0.0, profile_s=0.0))
-    own = missing[-1][:, private_level(model)]
+    own = missing[-1][:, private_level(model) or 0]
     return float(subtree_sums(built.graph, own)[root])
 
 

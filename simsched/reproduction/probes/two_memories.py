@@ -12,8 +12,7 @@ from simsched.machine.model import Machine
 from simsched.policy import policy_from_spec
 from simsched.policy.algorithms.heterogeneous_memory.charm import CharmMoving
 from simsched.policy.contract.base import PlanView, view_before
-from simsched.policy.parts.chares import map_chares
-from simsched.policy.parts.loop import flatten
+from simsched.policy.parts.loop import assigned, flatten
 from simsched.reproduction.probes import probe
 from simsched.workload.graph import Workload
 from simsched.workload.presets import resolve_workload
@@ -34,7 +33,7 @@ def placed_bytes(*, machine: str, workload: str, policy: str, kind: str) -> floa
 def concurrent_bytes(*, workload: str, pes: int) -> float:
     """Return the bytes of the blocks that the first chares of all processing elements use."""
     graph = flatten(resolve_workload(workload).graph)
-    owner = map_chares(graph.n_tasks, pes, "block")
+    owner = assigned(graph.n_tasks, pes, "block")
     first = np.unique(owner, return_index=True)[1]
     task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
     used = np.unique(graph.access_block[np.isin(task, first)])

@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import ClassVar
 
 from simsched.policy import PlanView, register
-from simsched.policy.parts.accelerator import (
-    FIRST,
-    QUEUE,
-    AcceleratorPolicy,
-    Layout,
-    exclusive_kernels,
-)
+from simsched.policy.parts.accelerator import AcceleratorPolicy, exclusive_kernels
 from simsched.workload.graph import Workload
 
 
@@ -30,8 +22,7 @@ class MultiProcessService(AcceleratorPolicy[None]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 8.1 and 8.3.
+    Q. Chen, M. Guo, Springer 2017, sections 8.1 and 8.3.
     """
 
 
@@ -46,8 +37,7 @@ class AcceleratorFcfs(AcceleratorPolicy[None]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 8.1.
+    Q. Chen, M. Guo, Springer 2017, section 8.1.
     """
 
     def prepare(self, view: PlanView) -> Workload:
@@ -67,9 +57,7 @@ class PriorityOrder(AcceleratorPolicy[None]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 8.4.
+    Q. Chen, M. Guo, Springer 2017, section 8.4.
     """
 
-    def groups(self, layout: Layout) -> NDArray[np.int8]:
-        return np.where(layout.is_kernel & layout.is_critical, FIRST, QUEUE).astype(np.int8)
+    critical_first: ClassVar[bool] = True

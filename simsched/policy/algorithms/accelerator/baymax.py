@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import HookView, Plan, PlanView, param, preset, register, seconds_to_ps
 from simsched.policy.parts.accelerator import Layout
@@ -20,7 +19,7 @@ from simsched.policy.parts.accelerator_pool import (
     known_seconds,
 )
 from simsched.policy.parts.predictors import PREDICTORS, held_out_errors, predicted_seconds
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import BoolArray, FloatArray, Int64Array, TaskGraph
 
 PS = 1e-12
 
@@ -66,11 +65,11 @@ class BaymaxState(PoolState):
     queries: dict[int, Query] = field(default_factory=dict)
     copying: list[set[int]] = field(default_factory=lambda: [set(), set()])
     most_copies: tuple[int, int] = (1, 1)
-    self_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    part_s: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    n_tasks: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
-    managed: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
-    next_piece: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    self_s: FloatArray = field(default_factory=lambda: np.zeros(0))
+    part_s: FloatArray = field(default_factory=lambda: np.zeros(0))
+    n_tasks: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    managed: BoolArray = field(default_factory=lambda: np.zeros(0, bool))
+    next_piece: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
     about: list[About] = field(default_factory=list)
 
     @property
@@ -110,8 +109,7 @@ class Baymax(ReorderingPolicy[BaymaxState]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 8.6 to 8.8. Q. Chen et al., "Baymax", ASPLOS 2016.
+    Q. Chen, M. Guo, Springer 2017, sections 8.6 to 8.8. Q. Chen et al., "Baymax", ASPLOS 2016.
     """
 
     remembers = BaymaxState
@@ -149,7 +147,7 @@ class Baymax(ReorderingPolicy[BaymaxState]):
             for name, model in held_out_errors(self.predictor).items()
         }
 
-    def expected_s(self, view: PlanView, layout: Layout, graph: TaskGraph) -> NDArray[np.float64]:
+    def expected_s(self, view: PlanView, layout: Layout, graph: TaskGraph) -> FloatArray:
         """Return predictions, or what the view knows where nothing can be predicted."""
         known = known_seconds(view, layout, graph)
         if self.predictor == "view" or layout.applications is None:

@@ -23,12 +23,11 @@ class CpuSidePool(ReorderingPolicy[PoolState]):
 
     Notes
     -----
-    The mechanism under Baymax with a simple rule plugged in. The source leaves the rule open.
+    The mechanism under Baymax with a simple rule plugged in.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 8.5.
+    Q. Chen, M. Guo, Springer 2017, section 8.5.
     """
 
     order: str = param("critical_first", choices=("critical_first", "fifo", "shortest_first"))

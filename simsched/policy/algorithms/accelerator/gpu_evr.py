@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.units import PS_PER_S
 from simsched.policy import (
-    Device,
     HookView,
     Pace,
     Plan,
@@ -22,10 +20,10 @@ from simsched.policy import (
     register,
     seconds_to_ps,
 )
-from simsched.policy.parts.accelerator import FIRST, FULL, GROUPS, lay_out
+from simsched.policy.parts.accelerator import FIRST, FULL, lay_out, with_device
 from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
 from simsched.policy.parts.gpu_sharing import MULTIPROCESSORS
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import FloatArray, Int64Array, TaskGraph
 
 
 @dataclass
@@ -81,9 +79,9 @@ class EvrState(PoolState):
     """What GPU-EvR remembers of a run."""
 
     #: shape (n_tasks,): multiprocessors that each kernel fills when it is alone
-    usable: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    usable: FloatArray = field(default_factory=lambda: np.zeros(0))
     #: shape (n_tasks,): multiprocessors that each kernel needs to meet its timing
-    needed: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    needed: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
     #: kernels that have been passed on, in that order
     held: dict[int, Kernel] = field(default_factory=dict)
     worker: dict[int, int] = field(default_factory=dict)  # who executes them, from their begin
@@ -119,8 +117,7 @@ class GpuEvr(ReorderingPolicy[EvrState]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 8.2.2 (GPU-EvR).
+    Q. Chen, M. Guo, Springer 2017, section 8.2.2 (GPU-EvR).
     """
 
     kernel_group: ClassVar[int] = FIRST
@@ -143,13 +140,9 @@ class GpuEvr(ReorderingPolicy[EvrState]):
         domains = now.domain[now.is_kernel]
         home = int(domains[0]) if len(domains) and domains[0] >= 0 else int(view.worker_domain[0])
         state.n_queues = min(self.multiprocessors, int((view.worker_domain == home).sum()))
-        groups = list(GROUPS)
-        groups[FIRST] = replace(groups[FIRST], device="multiprocessors")
-        room = plan.devices[0].capacity * view.n_workers
-        devices = (*plan.devices, Device("multiprocessors", room))
-        return replace(plan, pool_groups=tuple(groups), devices=devices)
+        return with_device(plan, "multiprocessors", plan.devices[0].capacity * view.n_workers)
 
-    def _needed(self, state: EvrState, graph: TaskGraph) -> NDArray[np.int64]:
+    def _needed(self, state: EvrState, graph: TaskGraph) -> Int64Array:
         """Return the multiprocessors that each kernel needs to meet its timing."""
         now, most = state.now, self.multiprocessors
         mine = now.query >= 0
@@ -165,7 +158,6 @@ class GpuEvr(ReorderingPolicy[EvrState]):
         return np.minimum(needed, np.ceil(state.usable).astype(np.int64))
 
     def note_ready(self, view: HookView, state: EvrState, task: int) -> None:
-        """Note when a kernel is submitted."""
         if self.is_managed(state, task):
             state.arrived_ps[task] = view.live.now_ps()
 

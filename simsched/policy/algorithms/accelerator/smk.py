@@ -15,6 +15,7 @@ from simsched.policy.parts.gpu_sharing import (
     CONTEXT_BYTES,
     MULTIPROCESSORS,
     CoRunningPolicy,
+    sides,
     switch_time_s,
 )
 from simsched.workload.graph import TaskGraph
@@ -75,19 +76,15 @@ class SimultaneousMultiKernel(CoRunningPolicy):
 
     Notes
     -----
-    The dominant share of a kernel that has a multiprocessor to itself is its occupancy, that of a
-    block a sixteenth of it. The parts are those of the largest critical and the largest batch
-    kernel; they hold while kernels of both sides run, and one side alone has the whole device:
-    thread blocks of a running kernel are saved when another kernel comes. What is given back takes
-    no time. A critical kernel waits until the context of one thread block of each multiprocessor
-    has been saved (partial context switching), unless the program has no batch kernels. With quotas
-    that sum to more than 1 the kernels of both sides are slower by that factor. The source gives
-    neither resources of kernels nor epochs, which are too short to be seen here.
+    While kernels of both sides run, they have the parts of the largest critical and the largest
+    batch kernel (:func:`drf_partition`), slower by the sum of their quotas (:func:`warp_quota`)
+    where that is more than 1; one side alone has the whole device. A critical kernel waits until
+    the context of one thread block of each multiprocessor has been saved. Readings:
+    docs/sources/accelerators.md.
 
     References
     ----------
-    Z. Wang et al., as described by Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
-    Architectures*, Springer 2017, section 8.2.3.
+    Z. Wang et al., as described by Q. Chen, M. Guo, Springer 2017, section 8.2.3.
     """
 
     allocation: str = param("drf", choices=("drf", "wq"))
@@ -96,9 +93,8 @@ class SimultaneousMultiKernel(CoRunningPolicy):
     def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
         """Return what the partition of thread blocks gives to both sides."""
         assert graph.occupancy is not None
-        kernels = [layout.is_kernel & side for side in (layout.is_critical, ~layout.is_critical)]
         filled = np.maximum(graph.occupancy, 1)
-        wanted = [int(filled[mine].max(initial=0)) for mine in kernels]
+        wanted = [int(filled[mine].max(initial=0)) for mine in sides(layout)]
         demands = [[o / BLOCKS] for o in wanted]
         blocks = drf_partition(demands, [float(FULL)], [BLOCKS] * len(demands))
         slower = 1.0

@@ -23,20 +23,16 @@ class SpatialPartitioning(CoRunningPolicy):
 
     Notes
     -----
-    A critical kernel waits until the context of the multiprocessors that it gets, 8 of 15, has been
-    saved: registers and shared memory, 304 KiB each, at the bandwidth of the device memory. That is
-    so in every program with batch kernels; that none runs when a critical one begins makes no
-    difference. While only one side runs kernels it has all multiprocessors, which is why the other
-    has to preempt some; what is given back takes no time. Several kernels of a side share its half.
+    A critical kernel waits until the context of 8 of 15 multiprocessors has been saved. While both
+    sides run kernels each has half of the device; one alone has all of it. Readings:
+    docs/sources/accelerators.md.
 
     References
     ----------
-    I. Tanasic et al., as described by Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
-    Architectures*, Springer 2017, section 8.2.3.
+    I. Tanasic et al., as described by Q. Chen, M. Guo, Springer 2017, section 8.2.3.
     """
 
     def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
-        """Return equal shares."""
         return 0.5, 0.5
 
     def switch_s(self) -> float:

@@ -24,15 +24,12 @@ class SpatialQos(PartitionedPolicy[None]):
 
     Notes
     -----
-    The source says in a sentence that the programmer chooses; half is the default here. The share
-    is fixed for a run: what one side leaves idle is not lent to the other, so that without queries
-    batch kernels are as slow as beside them. ``batch_utilization_percent`` does not show that: it
-    counts the time in which a batch kernel runs, on however small a part of the device.
+    The share is fixed for a run: what one side leaves idle is not lent to the other. Readings:
+    docs/sources/accelerators.md.
 
     References
     ----------
-    P. Aguilera et al., as described by Q. Chen, M. Guo, *Task Scheduling for Multi-core and
-    Parallel Architectures*, Springer 2017, section 8.2.2.
+    P. Aguilera et al., as described by Q. Chen, M. Guo, Springer 2017, section 8.2.2.
     """
 
     critical_share: float = param(0.5, low=0.01, high=0.99)
@@ -53,5 +50,4 @@ class SpatialQos(PartitionedPolicy[None]):
         return replace(workload, graph=changed)
 
     def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
-        """Return the chosen share and the rest."""
         return self.critical_share, 1.0 - self.critical_share

@@ -84,8 +84,7 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 8.2.1.1 and 8.2.1.2.
+    Q. Chen, M. Guo, Springer 2017, sections 8.2.1.1 and 8.2.1.2.
     """
 
     remembers = TimeGraphState
@@ -106,7 +105,6 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
             )
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program with kernels that have the device to themselves."""
         return exclusive_kernels(view)
 
     def on_acquire(
@@ -118,7 +116,6 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
         group: int,
         instance: int,
     ) -> None:
-        """Note when a kernel begins."""
         if state.now.is_kernel[task]:
             state.began_ps[task] = view.live.now_ps()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     CHILD_FIRST,
@@ -31,16 +30,21 @@ from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fas
 from simsched.policy.parts.batch_gate import GATE, gated, is_batch
 from simsched.policy.parts.core_groups import CoreGroups, core_groups, preference
 from simsched.policy.parts.task_classes import (
-    FloatArray,
     History,
-    Int32Array,
     allocate,
     in_pools,
     is_recursive,
     n_pools,
     ranks_of_classes,
 )
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import (
+    BoolArray,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+    TaskGraph,
+    Workload,
+)
 
 
 @dataclass(eq=False)
@@ -54,7 +58,7 @@ class AatsState:
     is_batch: bool
     steals: bool  # plain stealing instead
     kind_row: Int32Array  # row of the graph's operations by worker
-    is_pooled: NDArray[np.bool_]  # tasks that enter pools of classes
+    is_pooled: BoolArray  # tasks that enter pools of classes
     cluster: Int32Array | None = None  # group of each class in use; None: not known yet
     by_weight: Int32Array | None = None  # place of each class among all then, the heaviest first
     finished: list[tuple[int, int, float, float]] = field(default_factory=list)
@@ -89,8 +93,8 @@ class Aats(PlacedPolicy[AatsState]):
     References
     ----------
     Q. Chen, M. Guo, *Adaptive workload-aware task scheduling for single-ISA asymmetric multicore
-    architectures*, ACM TACO 11(1), article 8, 2014. The same authors, *Task Scheduling for
-    Multi-core and Parallel Architectures*, Springer 2017, sections 5.4-5.9, algorithms 8 and 9.
+    architectures*, ACM TACO 11(1), article 8, 2014. Q. Chen, M. Guo, Springer 2017,
+    sections 5.4-5.9, algorithms 8 and 9.
     """
 
     helps: str = param("weaker_first", choices=("weaker_first", "nobody"))
@@ -99,7 +103,6 @@ class Aats(PlacedPolicy[AatsState]):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks of the helper thread."""
         return self.helper_period_s
 
     def prepare(self, view: PlanView) -> Workload:
@@ -110,7 +113,6 @@ class Aats(PlacedPolicy[AatsState]):
         return replace(view.workload, graph=gated(graph))
 
     def start(self, view: PlanView) -> AatsState:
-        """Return an empty history."""
         graph, groups = view.workload.graph, core_groups(view)
         classes = np.unique(graph.task_class[in_pools(graph)]).astype(np.int32)
         kinds = view.machine.thread_group[view.worker_thread]
@@ -210,7 +212,7 @@ class Aats(PlacedPolicy[AatsState]):
             state.history.finish(*ended)
         state.finished.clear()
 
-    def _divide(self, state: AatsState, time_s: FloatArray, n_tasks: NDArray[np.int64]) -> None:
+    def _divide(self, state: AatsState, time_s: FloatArray, n_tasks: Int64Array) -> None:
         """Divide the classes anew if all are known."""
         if state.history.is_complete:
             state.cluster = allocate(time_s, n_tasks.astype(np.float64), state.groups.size)

@@ -28,8 +28,7 @@ class AatsSnatching(Aats):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 5.4-5.9.
+    Q. Chen, M. Guo, Springer 2017, sections 5.4-5.9.
     """
 
     snatch_s: float = param(1e-5, low=0.0, high=1000.0)
@@ -38,7 +37,6 @@ class AatsSnatching(Aats):
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        """Time between two looks of the thieves."""
         return self.look_s
 
     def on_timer(

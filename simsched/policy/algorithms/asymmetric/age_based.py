@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     Counters,
@@ -19,10 +18,8 @@ from simsched.policy import (
     preset,
     register,
 )
-from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
-from simsched.workload.graph import TaskGraph
-
-FloatArray = NDArray[np.float64]
+from simsched.policy.parts.threads import Move, Queues, ThreadScheduler, running_tasks
+from simsched.workload.graph import FloatArray, TaskGraph
 
 
 def assign_by_age(remaining: FloatArray, core_perf: FloatArray) -> list[int]:
@@ -80,8 +77,7 @@ class AgeBased(ThreadScheduler):
     References
     ----------
     N. B. Lakshminarayana, J. Lee, H. Kim, *Age based scheduling for asymmetric multiprocessors*, SC
-    2009. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer
-    2017, section 5.3.4, algorithm 7.
+    2009. Q. Chen, M. Guo, Springer 2017, section 5.3.4, algorithm 7.
     """
 
     remaining: str = param("predict", choices=("predict", "profile"))
@@ -174,11 +170,8 @@ class AgeBased(ThreadScheduler):
 
     def _places(self, view: HookView, state: Queues) -> dict[int, int]:
         """Return the core on which each thread waits or runs, by its task."""
-        live = view.live
         place = {task: core for core, queue in enumerate(state.waiting) for task in queue}
-        running = {live.running_task(core): core for core in range(view.n_workers)}
-        running.pop(-1, None)
-        return place | running
+        return place | {task: core for core, task in running_tasks(view).items()}
 
     def _allocation(self, state: Queues, present: list[int]) -> dict[int, int]:
         """Return the core that each thread is to have, by its task."""

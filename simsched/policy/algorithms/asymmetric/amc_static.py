@@ -6,7 +6,6 @@ import heapq
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     PARENT_FIRST,
@@ -20,29 +19,15 @@ from simsched.policy import (
 )
 from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
 from simsched.policy.parts.core_groups import core_groups, cut_points
-from simsched.workload.graph import TaskGraph, Workload
-
-FloatArray = NDArray[np.float64]
-Int32Array = NDArray[np.int32]
-
-
-def spawned_or_alone(graph: TaskGraph) -> NDArray[np.bool_]:
-    """Return which tasks are allocated: all but tasks without a parent that spawn others."""
-    allocated: NDArray[np.bool_] = (graph.parent >= 0) | (np.diff(graph.child_ptr) == 0)
-    return allocated
-
-
-def task_ops(view: PlanView, graph: TaskGraph) -> FloatArray:
-    """Return the operations of bodies, as the policy knows them, on the first processor kind."""
-    ops: FloatArray = view.estimated_ops(graph)[0]
-    return ops
+from simsched.policy.parts.subgraphs import main_tasks
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
 
 def longest_first(view: PlanView) -> Workload:
     """Return the program whose tasks spawn their longest children first."""
     graph = view.workload.graph
     parent = np.repeat(np.arange(graph.n_tasks), np.diff(graph.child_ptr))
-    order = np.lexsort((-task_ops(view, graph)[graph.child], parent))
+    order = np.lexsort((-view.estimated_ops(graph)[0][graph.child], parent))
     return replace(view.workload, graph=replace(graph, child=graph.child[order]))
 
 
@@ -53,7 +38,7 @@ class _Static(PlacedPolicy[None]):
         self, view: PlanView, graph: TaskGraph, instance: Int32Array, *steps: AcquireStep
     ) -> Plan:
         """Return a plan in which tasks enter given pools, and main tasks the fastest worker's."""
-        allocated = spawned_or_alone(graph)
+        allocated = ~main_tasks(graph)
         main = core_groups(view).fastest_worker
         return Plan(
             acquire=(
@@ -73,22 +58,15 @@ class _Static(PlacedPolicy[None]):
 class StaticCuts(_Static):
     """Tasks in the order of their length, cut into one block for each group of equal cores.
 
-    Parameters
-    ----------
-    information : {"exact", "class_mean", "user", "blind"}
-        How the policy knows the lengths of tasks. The published algorithm knows them exactly.
-
     Notes
     -----
     The longest tasks go to the fastest group; the cuts are those of
     :func:`~simsched.policy.parts.core_groups.cut_points`. The cores of a group share a pool with a
-    lock, first in, first out; nobody takes tasks of another group. Tasks that spawn and have no
-    parent start on the fastest core. Readings: docs/sources/aats.md.
+    lock, first in, first out; nobody takes tasks of another group. Readings: docs/sources/aats.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 5.5, algorithm 8.
+    Q. Chen, M. Guo, Springer 2017, section 5.5, algorithm 8.
     """
 
     def prepare(self, view: PlanView) -> Workload:
@@ -97,15 +75,16 @@ class StaticCuts(_Static):
     def _steals(self, view: PlanView, graph: TaskGraph) -> bool:
         """Return whether there is nothing to divide."""
         groups = core_groups(view)
-        return groups.n == 1 or int(spawned_or_alone(graph).sum()) < groups.n
+        return groups.n == 1 or int((~main_tasks(graph)).sum()) < groups.n
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         if self._steals(view, graph):
             plan = stealing_plan("parent_first", "oldest", "oldest")
             return main_on_fastest(plan, view, graph, core_groups(view).of_worker)
-        groups, items = core_groups(view), np.flatnonzero(spawned_or_alone(graph))
-        items = items[np.argsort(-task_ops(view, graph)[items], kind="stable")]
-        times = task_ops(view, graph)[items, None] / groups.ops_per_s
+        groups, items = core_groups(view), np.flatnonzero(~main_tasks(graph))
+        ops = view.estimated_ops(graph)[0]
+        items = items[np.argsort(-ops[items], kind="stable")]
+        times = ops[items, None] / groups.ops_per_s
         group_of = np.zeros(graph.n_tasks, np.int32)
         for group, cut in enumerate(cut_points(times, groups.size), 1):
             group_of[items[cut:]] = group
@@ -121,32 +100,24 @@ class StaticCuts(_Static):
 class IdealAllocation(_Static):
     """Near-optimal allocation, longest task first; a schedule: the lower bound is metric `bound_s`.
 
-    Parameters
-    ----------
-    information : {"exact", "class_mean", "user", "blind"}
-        How the oracle knows the lengths of tasks: by definition, exactly.
-
     Notes
     -----
-    Each task goes to the core that would end it first. What no schedule can be shorter than are
-    metrics of every run: `bound_work_s`, ``sum of operations / sum of speeds`` (the case in which
-    theorem 5.1 is met with equality), and `bound_s`, which is also at least the longest task on the
-    fastest core. Ties go to the lower worker, but last to the one on which main tasks run: it has
-    to spawn the others, the longest first. Readings: docs/sources/aats.md.
+    Each task goes to the core that would end it first, of equal ones to the lower worker, last to
+    the one that has to spawn the tasks. What no schedule can be shorter than are the metrics
+    `bound_work_s` (theorem 5.1) and `bound_s` of every run. Readings: docs/sources/aats.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 5.4, theorem 5.1. D. K. Friesen, *Tighter bounds for LPT scheduling on uniform
-    processors*, SIAM J. Comput. 16(3), 1987: at most 1.67 times the optimum.
+    Q. Chen, M. Guo, Springer 2017, section 5.4, theorem 5.1. D. K. Friesen, *Tighter bounds for LPT
+    scheduling on uniform processors*, SIAM J. Comput. 16(3), 1987: at most 1.67 times the optimum.
     """
 
     def prepare(self, view: PlanView) -> Workload:
         return longest_first(view)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        groups, ops = core_groups(view), task_ops(view, graph)
-        items = np.flatnonzero(spawned_or_alone(graph))
+        groups, ops = core_groups(view), view.estimated_ops(graph)[0]
+        items = np.flatnonzero(~main_tasks(graph))
         worker_of = np.zeros(graph.n_tasks, np.int32)
         free: list[list[tuple[float, bool, int]]] = [[] for _ in range(groups.n)]
         for worker, group in enumerate(groups.of_worker.tolist()):

@@ -6,15 +6,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError
 from simsched.policy import HookView, PlanView, param, register
 from simsched.policy.parts.core_groups import CoreGroups
-from simsched.policy.parts.thread_balancing import even_out, is_idle
-from simsched.policy.parts.threads import CRITICAL, Move, Queues, ThreadScheduler
-
-FloatArray = NDArray[np.float64]
+from simsched.policy.parts.thread_balancing import even_out, idle_fast_cores
+from simsched.policy.parts.threads import CRITICAL, Move, Queues, ThreadScheduler, running_tasks
+from simsched.workload.graph import FloatArray
 
 
 def utility_factor(speedup: float, threads: int, fast_cores: int) -> float:
@@ -48,13 +46,6 @@ def speedups(view: PlanView, groups: CoreGroups) -> tuple[FloatArray, FloatArray
     return factor, stalled
 
 
-def running_tasks(view: HookView) -> dict[int, int]:
-    """Return the task that each core is running."""
-    live = view.live
-    found = {core: live.running_task(core) for core in range(view.n_workers)}
-    return {core: task for core, task in found.items() if task >= 0}
-
-
 #: Classes of CAMP, the one that goes to fast cores first last.
 LOW, MEDIUM, HIGH, SEQUENTIAL_BOOSTED = range(4)
 
@@ -82,8 +73,7 @@ class Camp(ThreadScheduler):
     References
     ----------
     J. C. Saez, M. Prieto, A. Fedorova, S. Blagodurov, *A comprehensive scheduler for asymmetric
-    multicore systems*, EuroSys 2010. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
-    Architectures*, Springer 2017, section 5.3.2.
+    multicore systems*, EuroSys 2010. Q. Chen, M. Guo, Springer 2017, section 5.3.2.
     """
 
     lower: float = param(1.1, low=0.0)
@@ -109,7 +99,7 @@ class Camp(ThreadScheduler):
         )
         running = running_tasks(view)
         on = {core: class_of[task] for core, task in running.items()}
-        idle = [c for c in range(view.n_workers) if group[c] == 0 and is_idle(view, state, c)]
+        idle = idle_fast_cores(view, state)
         fast = [core for core in running if group[core] == 0]
         slow = [core for core in running if group[core] > 0]
         comes = sorted(slow, key=lambda core: -on[core])
@@ -178,8 +168,7 @@ class BiasScheduling(ThreadScheduler):
     References
     ----------
     D. Koufaty, D. Reddy, S. Hahn, *Bias scheduling in heterogeneous multi-core architectures*,
-    EuroSys 2010. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*,
-    Springer 2017, section 5.3.3.
+    EuroSys 2010. Q. Chen, M. Guo, Springer 2017, section 5.3.3.
     """
 
     stall_share: float = param(0.3, low=0.0, high=1.0)
@@ -195,9 +184,8 @@ class BiasScheduling(ThreadScheduler):
             return float(-stalled[task] if group[target] == 0 else stalled[task])
 
         moves = even_out(view, state, state.groups.ops_per_s[group], suits)
-        idle = [c for c in range(view.n_workers) if group[c] == 0 and is_idle(view, state, c)]
         comes = sorted((c for c in running if group[c] > 0), key=lambda c: stalled[running[c]])
-        for source, target in zip(comes, idle, strict=False):
+        for source, target in zip(comes, idle_fast_cores(view, state), strict=False):
             moves += self.swap(view, state, source, target)
         return moves or self._exchange(view, state, stalled)
 

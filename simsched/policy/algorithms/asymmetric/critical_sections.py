@@ -27,8 +27,7 @@ class CriticalSections(ThreadScheduler):
     ----------
     M. A. Suleman, O. Mutlu, M. K. Qureshi, Y. N. Patt, ASPLOS 2009 (ACS). J. A. Joao et al.,
     *Bottleneck identification and scheduling in multithreaded applications*, ASPLOS 2012 (BIS). Q.
-    Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 5.3.6.
+    Chen, M. Guo, Springer 2017, section 5.3.6.
     """
 
     least_waiting: int = param(0, low=0)
@@ -49,7 +48,6 @@ class CriticalSections(ThreadScheduler):
         state.notes[what] = state.notes.get(what, 0) + 1
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
-        """Return nothing: threads stay."""
         return []
 
 

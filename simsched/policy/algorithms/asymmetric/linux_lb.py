@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import HookView, PlanView, Preempt, param, register, seconds_to_ps
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
-
-IntArray = NDArray[np.int64]
+from simsched.workload.graph import Int64Array
 
 
 @register("linux_lb")
@@ -34,8 +32,7 @@ class LinuxBalancer(ThreadScheduler):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 5.3.5.1.
+    Q. Chen, M. Guo, Springer 2017, section 5.3.5.1.
     """
 
     cache_hot_s: float = param(5e-3, low=0.0, high=1e6)
@@ -54,17 +51,12 @@ class LinuxBalancer(ThreadScheduler):
             if not move and eager:
                 stopped = {move.worker for move in moves if isinstance(move, Preempt)}
                 move = _push(view, state, [c for c in crowded if c not in stopped], core)
-            for other, change in ((self._source(move), -1), (core, 1)):
-                load[other] += change if move else 0
+            if move:
+                load[_source(move[0])] -= 1
+                load[core] += 1
             moves += move
             fails[core] = fails[core] + 1 if (longer or crowded) and not move else 0
         return moves
-
-    @staticmethod
-    def _source(moves: list[Move]) -> int:
-        """Return the core that a move takes a thread from, any one without a move."""
-        move = moves[0] if moves else None
-        return move.worker if isinstance(move, Preempt) else move.instance if move else 0
 
     def _pull(
         self, view: HookView, state: Queues, longer: list[int], core: int, *, eager: bool
@@ -79,7 +71,12 @@ class LinuxBalancer(ThreadScheduler):
         return []
 
 
-def longer_queues(view: PlanView, load: IntArray, core: int) -> list[int]:
+def _source(move: Move) -> int:
+    """Return the core that a move takes a thread from."""
+    return move.worker if isinstance(move, Preempt) else move.instance
+
+
+def longer_queues(view: PlanView, load: Int64Array, core: int) -> list[int]:
     """Return the longest queue of each level, nearest first, if longer than a core's by two."""
     domain = view.worker_domain
     socket = view.machine.domain_socket[domain]
@@ -92,7 +89,7 @@ def longer_queues(view: PlanView, load: IntArray, core: int) -> list[int]:
     return found
 
 
-def crowded_cores(view: PlanView, load: IntArray, core: int) -> list[int]:
+def crowded_cores(view: PlanView, load: Int64Array, core: int) -> list[int]:
     """Return the cores of the busiest domain of an idle core's socket, or of the busiest socket.
 
     There are none if these have, relative to their cores, fewer threads after giving one away than

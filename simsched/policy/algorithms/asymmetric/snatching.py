@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     Counters,
@@ -20,8 +19,7 @@ from simsched.policy import (
 )
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 from simsched.policy.parts.core_groups import core_groups
-
-Int32Array = NDArray[np.int32]
+from simsched.workload.graph import Int32Array
 
 
 class Seats:
@@ -82,15 +80,14 @@ class RandomSnatching(RandomStealing[Seats]):
     Notes
     -----
     The worker on the fast core and the one on the slow core swap their hardware threads, and their
-    pools go with them. The task in progress goes on at the speed of the fast core; the worker that
-    was idle waits on the slow core, where it may find a task or snatch from a still slower one.
-    Readings: docs/sources/aats.md.
+    pools go with them. The task in progress goes on at the speed of the fast core. Readings:
+    docs/sources/aats.md.
 
     References
     ----------
     M. A. Bender, M. O. Rabin, *Online scheduling of parallel programs on heterogeneous systems with
-    applications to Cilk*, Theory of Computing Systems 35(3), 2002. Q. Chen, M. Guo, *Task
-    Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 5.3.1.
+    applications to Cilk*, Theory of Computing Systems 35(3), 2002. Q. Chen, M. Guo, Springer 2017,
+    section 5.3.1.
     """
 
     victim: str = param("random", choices=("random", "largest"))
@@ -106,8 +103,7 @@ class RandomSnatching(RandomStealing[Seats]):
         return Seats(core_groups(view).of_worker)
 
     def seats(self, view: PlanView, state: Seats) -> Int32Array:
-        found: Int32Array = state.group
-        return found
+        return state.group
 
     def on_iteration(self, view: PlanView, state: Seats, counters: Counters) -> Update | None:
         """Return the plan with who is on the fastest core by now, where there is such a core."""

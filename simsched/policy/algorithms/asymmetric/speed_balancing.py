@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import HookView, register
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
+from simsched.workload.graph import FloatArray
 
 
 @register("speed_balancing")
@@ -25,7 +25,7 @@ class SpeedBalancing(ThreadScheduler):
     References
     ----------
     S. Hofmeyr, C. Iancu, F. Blagojevic, *Load balancing on speed*, PPoPP 2010. Q. Chen, M. Guo,
-    *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 5.3.5.2.
+    Springer 2017, section 5.3.5.2.
     """
 
     def on_acquire(
@@ -64,15 +64,13 @@ class SpeedBalancing(ThreadScheduler):
 
     def _pull(self, view: HookView, state: Queues, source: int, target: int) -> list[Move]:
         """Return the move of the thread of a core that has been moved least."""
-        live = view.live
-        running = live.running_task(source)
-        candidates = [*state.waiting[source], *([running] if running >= 0 else [])]
+        candidates = present(view, state, source)
         if not candidates:
             return []
         task = min(candidates, key=lambda t: state.moves[state.thread_of(t)])
         return [self.relocate(view, state, task, source, target)]
 
-    def _executed_ps(self, view: HookView, state: Queues) -> NDArray[np.float64]:
+    def _executed_ps(self, view: HookView, state: Queues) -> FloatArray:
         """Return how long each thread has been executed, also since it was resumed."""
         live = view.live
         ran_ps = [live.executed_ps(task) for task in range(len(state.task_class))]
@@ -87,7 +85,7 @@ class SpeedBalancing(ThreadScheduler):
             done[state.thread_of(task)] += time_ps
         return done
 
-    def _core_speeds(self, view: HookView, state: Queues) -> NDArray[np.float64]:
+    def _core_speeds(self, view: HookView, state: Queues) -> FloatArray:
         """Return the speed of each core over the last interval."""
         done = self._executed_ps(view, state)
         now = view.live.now_ps()
@@ -95,12 +93,15 @@ class SpeedBalancing(ThreadScheduler):
         state.notes["done"] = done, now
         share = np.maximum(0.0, done - last) / max(1, now - at)
         ratio = state.groups.ops_per_s[state.groups.of_worker] / state.groups.ops_per_s[0]
-        speed: NDArray[np.float64] = ratio.copy()
+        speed: FloatArray = ratio.copy()
         for core in range(view.n_workers):
-            tasks = list(state.waiting[core])
-            if view.live.running_task(core) >= 0:
-                tasks.append(view.live.running_task(core))
-            if tasks:
-                shares = [share[state.thread_of(task)] for task in tasks]
+            shares = [share[state.thread_of(task)] for task in present(view, state, core)]
+            if shares:
                 speed[core] *= min(1.0, float(np.mean(shares)))
         return speed
+
+
+def present(view: HookView, state: Queues, core: int) -> list[int]:
+    """Return the tasks that wait in the queue of a core, and the one that it is running."""
+    running = view.live.running_task(core)
+    return [*state.waiting[core], *([running] if running >= 0 else [])]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from simsched.policy import Counters, Exchange, HookView, PlanView, Update, param, preset, register
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.parts.core_groups import Int32Array, core_groups
+from simsched.policy.parts.core_groups import core_groups
+from simsched.workload.graph import Int32Array
 
 
 @register("unpinned_stealing")
@@ -17,18 +18,17 @@ class UnpinnedStealing(RandomStealing[Int32Array]):
     Parameters
     ----------
     exchange_period_s : float
-        Time in seconds between two moves on the machine; 0 pins the workers. The default is an
-        assumption: no source says how often threads are moved.
+        Time in seconds between two moves on the machine; 0 pins the workers.
 
     Notes
     -----
-    At every multiple of the period two workers, drawn uniformly, swap their hardware threads. What
-    they have in caches stays behind; the move itself costs nothing. Readings: docs/sources/cab.md.
+    At every multiple of the period two workers, drawn uniformly, swap their hardware threads.
+    Readings: docs/sources/cab.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    chapter 3: MIT Cilk beside Cilk-a, in which worker i is pinned to core i.
+    Q. Chen, M. Guo, Springer 2017, chapter 3: MIT Cilk beside Cilk-a, in which worker i is pinned
+    to core i.
     """
 
     exchange_period_s: float = param(0.01, low=0.0, high=1e6)
@@ -41,11 +41,9 @@ class UnpinnedStealing(RandomStealing[Int32Array]):
         return core_groups(view).of_worker.copy()
 
     def seats(self, view: PlanView, state: Int32Array) -> Int32Array:
-        found: Int32Array = state
-        return found
+        return state
 
     def on_timer(self, view: HookView, state: Int32Array) -> tuple[Exchange, ...]:
-        """Return two workers that swap threads."""
         if view.n_workers < 2:
             return ()
         pair = view.rng.choice(view.n_workers, 2, replace=False).tolist()

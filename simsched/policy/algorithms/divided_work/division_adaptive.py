@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import param, register
-from simsched.policy.parts.division import (
-    DivisionState,
-    FloatArray,
-    MeasuringPolicy,
-    first_fraction,
-)
+from simsched.policy.parts.division import DivisionState, MeasuringPolicy, first_fraction
+from simsched.workload.graph import FloatArray
 
 
 @register("quick")
@@ -25,15 +21,13 @@ class Quick(MeasuringPolicy):
 
     Notes
     -----
-    Two steps. The speed of a device is taken not to depend on the size of its work; it is measured
-    at a small size. A program without divisible work runs from a central queue. Readings:
+    Two steps. The speed of a device is taken not to depend on the size of its work. Readings:
     docs/sources/hats.md.
 
     References
     ----------
     T. R. W. Scogland et al., *Heterogeneous task scheduling for accelerated OpenMP*, IPDPS 2012. Q.
-    Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 6.2.2, Eq. 6.2.
+    Chen, M. Guo, Springer 2017, section 6.2.2, Eq. 6.2.
     """
 
     initial_fraction: float = param(1 / 128, low=0.0, high=1.0)
@@ -42,7 +36,6 @@ class Quick(MeasuringPolicy):
         return first_fraction(units, self.initial_fraction, int(state.unmeasured.sum()))
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
-        state.shares = shares
         return remaining
 
 
@@ -59,14 +52,12 @@ class Split(MeasuringPolicy):
     Notes
     -----
     One step per chunk, the last one with what remains. Chunks of fewer units than parts go to one
-    part after the other until the speed of each is known. A program without divisible work runs
-    from a central queue.
+    part after the other until the speed of each is known. Readings: docs/sources/hats.md.
 
     References
     ----------
     T. R. W. Scogland et al., *Heterogeneous task scheduling for accelerated OpenMP*, IPDPS 2012. Q.
-    Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 6.2.3.
+    Chen, M. Guo, Springer 2017, section 6.2.3.
     """
 
     chunk_units: int = param(1024, low=1)
@@ -75,5 +66,4 @@ class Split(MeasuringPolicy):
         return min(self.chunk_units, units)
 
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
-        state.shares = shares
         return min(self.chunk_units, remaining)

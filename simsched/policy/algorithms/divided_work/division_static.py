@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError
 from simsched.policy import Counters, PlanView, param, preset, register
 from simsched.policy.parts.division import (
     DividingPolicy,
     DivisionState,
-    Int64Array,
     device_shares,
-    group_of_worker,
     rounded,
 )
+from simsched.policy.parts.division_steps import group_of_worker
+from simsched.policy.parts.host_memory import host_path
+from simsched.workload.graph import BoolArray, Int64Array
 
 MODELS = ("none", "profile_db", "code_model")
 
@@ -38,14 +38,13 @@ class StaticSplit(DividingPolicy):
     Notes
     -----
     One step. Speeds come from the times of an equal division in an earlier run (``profile_db``), or
-    from the computation alone (``code_model``). A program without divisible work runs from a
-    central queue.
+    from the computation alone (``code_model``). Readings: docs/sources/hats.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 6.2.1. C.-K. Luk, S. Hong, H. Kim, *Qilin*, MICRO 2009 (database of profiles). S. Hong,
-    H. Kim, *An analytical model for a GPU architecture*, ISCA 2009 (code model).
+    Q. Chen, M. Guo, Springer 2017, section 6.2.1. C.-K. Luk, S. Hong, H. Kim, *Qilin*, MICRO 2009
+    (database of profiles). S. Hong, H. Kim, *An analytical model for a GPU architecture*, ISCA 2009
+    (code model).
     """
 
     share: float = param(0.5, low=0.0, high=1.0)
@@ -81,22 +80,19 @@ def part_s(view: PlanView, state: DivisionState, part: int, units: float) -> flo
     Threads of the processor work beside each other; copies and kernel of a device come one after
     the other, a copy with the latency and the rate of its path.
     """
-    division, graph, machine = view.workload.division, view.workload.graph, view.machine
+    division, graph = view.workload.division, view.workload.graph
     assert division is not None
     compute = [fixed + each * max(units, least) for fixed, each, least in _ops_s(view, state, part)]
     if part < state.sides.first_device:
         return max(max(compute), 1e-15)
     worker = state.sides.devices[part - state.sides.first_device]
-    domain = int(view.worker_domain[worker])
-    node = next(n for n in machine.touch_order[domain].tolist() if machine.nodes[n].kind != "GPU")
-    path = machine.paths[domain][node]
+    latency_s, bytes_per_s = host_path(view.machine, int(view.worker_domain[worker]))
     copying = 0.0
     for task in np.flatnonzero(division.part == part).tolist():
         span = slice(int(graph.access_ptr[task]), int(graph.access_ptr[task + 1]))
         each = division.unit_read_bytes[span] + division.unit_written_bytes[span]
         for moved in each.tolist():
-            rate = min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
-            copying += path.latency_ps * 1e-12 + moved * units / rate
+            copying += latency_s + moved * units / bytes_per_s
     return max(sum(compute) + copying, 1e-15)
 
 
@@ -140,12 +136,11 @@ class CpuOnly(DividingPolicy):
 
     Notes
     -----
-    One step, by default on one thread. A program without divisible work runs from a central queue.
+    One step, by default on one thread.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 6.5.1.
+    Q. Chen, M. Guo, Springer 2017, section 6.5.1.
     """
 
     def divide(
@@ -163,12 +158,11 @@ class GpuOnly(DividingPolicy):
 
     Notes
     -----
-    One step. A program without divisible work runs from a central queue.
+    One step.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 6.5.1.
+    Q. Chen, M. Guo, Springer 2017, section 6.5.1.
     """
 
     def divide(
@@ -180,7 +174,7 @@ class GpuOnly(DividingPolicy):
         return _all_to(state, chosen, remaining)
 
 
-def _all_to(state: DivisionState, chosen: NDArray[np.bool_], remaining: int) -> Int64Array:
+def _all_to(state: DivisionState, chosen: BoolArray, remaining: int) -> Int64Array:
     """Return all units for some parts, in equal shares."""
     units = np.zeros(state.sides.n_parts, np.int64)
     share, rest = divmod(remaining, int(chosen.sum()))

@@ -9,19 +9,17 @@ from functools import cache
 
 import numpy as np
 
-from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
+from simsched.policy import PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.parts.central_queue import central_queue
-from simsched.policy.parts.division import Sides, sides_of
+from simsched.policy.parts.division_steps import Sides, sides_of
 from simsched.policy.parts.sparse_division import (
-    BoolArray,
     Devices,
-    PlacedTasks,
     any_rows,
     divided_rows,
     measured,
-    n_nonzeros,
 )
-from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
+from simsched.policy.parts.static_order import ScheduledWorkload, own_lists
+from simsched.workload.graph import BoolArray, FloatArray, Int64Array, TaskGraph, Workload
 from simsched.workload.sparse_rows import MatrixWorkload, SparseRows, band_rows, rmat_rows
 
 THRESHOLDS = (16, 32, 64, 128, 256, 512, 1024, 2048)  #: T_f
@@ -96,14 +94,13 @@ class FinePar(PlacedPolicy[None]):
     Notes
     -----
     Models of both devices are fitted to timed random matrices of each type (Eq. 6.3, 6.4). Hill
-    climbing then looks for the T_f with which the later part is predicted to end first. Other
-    programs run from a central queue. Readings: docs/sources/hats.md.
+    climbing then looks for the T_f with which the later part is predicted to end first. Readings:
+    docs/sources/hats.md.
 
     References
     ----------
     F. Zhang et al., *FinePar: irregularity-aware fine-grained workload partitioning on integrated
-    architectures*, CGO 2017. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
-    Architectures*, Springer 2017, section 6.2.4, Eq. 6.3, 6.4.
+    architectures*, CGO 2017. Q. Chen, M. Guo, Springer 2017, section 6.2.4, Eq. 6.3, 6.4.
     """
 
     threads: int = param(0, low=0)
@@ -122,7 +119,6 @@ class FinePar(PlacedPolicy[None]):
 
     @staticmethod
     def least(workload: Workload) -> Iterable[Workload]:
-        """Return a product of a sparse matrix as non-zeros that can be divided in any way."""
         return (any_rows(workload) if isinstance(workload, MatrixWorkload) else workload,)
 
     def gpu_rows(self, view: PlanView, sides: Sides, program: MatrixWorkload) -> BoolArray:
@@ -130,12 +126,7 @@ class FinePar(PlacedPolicy[None]):
         nonzeros = program.rows.nonzeros
         if not sides.devices or not sides.cpu:
             return np.full(len(nonzeros), bool(sides.devices))
-        threshold = self.threshold(view, sides, program)
-        return self.short(nonzeros, threshold)
-
-    def short(self, nonzeros: Int64Array, threshold: int) -> BoolArray:
-        """Return which rows the device gets with a threshold."""
-        short: BoolArray = nonzeros <= threshold
+        short: BoolArray = nonzeros <= self.threshold(view, sides, program)
         return short
 
     def threshold(self, view: PlanView, sides: Sides, program: MatrixWorkload) -> int:
@@ -144,7 +135,7 @@ class FinePar(PlacedPolicy[None]):
         kind = self.matrix_type(program.rows, view.rng)
         for_cpu, for_gpu = self.models(devices, kind)
         nonzeros = program.rows.nonzeros
-        parts = [(nonzeros[mine], nonzeros[~mine]) for mine in self._divisions(nonzeros)]
+        parts = [(nonzeros[mine], nonzeros[~mine]) for mine in divisions(nonzeros)]
 
         def cost(position: int) -> float:
             gpu, cpu = parts[position]
@@ -152,8 +143,7 @@ class FinePar(PlacedPolicy[None]):
 
         peak = math.log(devices.gpu_ops_per_s / devices.cpu_ops_per_s)
         distance = [
-            abs(math.log((n_nonzeros(gpu) + 1) / (n_nonzeros(cpu) + 1)) - peak)
-            for gpu, cpu in parts
+            abs(math.log((int(gpu.sum()) + 1) / (int(cpu.sum()) + 1)) - peak) for gpu, cpu in parts
         ]
         start = distance.index(min(distance))
         choices = range(start % self.step, len(THRESHOLDS), self.step)
@@ -164,38 +154,30 @@ class FinePar(PlacedPolicy[None]):
         """Return the type of a matrix from a sample of its rows."""
         count = min(self.sample_rows, len(rows.nonzeros))
         chosen = rng.choice(len(rows.nonzeros), count, replace=False)
-        total, near = (
-            max(1, n_nonzeros(rows.nonzeros[chosen])),
-            max(1, n_nonzeros(rows.near[chosen])),
-        )
+        total = max(1, int(rows.nonzeros[chosen].sum()))
+        near = max(1, int(rows.near[chosen].sum()))
         return QUASI_DIAGONAL if near / total > self.diagonal_threshold else OTHER
 
     def models(self, devices: Devices, kind: int) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients of processor and device, fitted on matrices of one type."""
-        cpu: list[Int64Array] = []
-        gpu: list[Int64Array] = []
-        for nonzeros in training_rows(kind):
-            for mine in self._divisions(nonzeros):
-                cpu += [nonzeros[~mine]] if n_nonzeros(nonzeros[~mine]) else []
-                gpu += [nonzeros[mine]] if n_nonzeros(nonzeros[mine]) else []
+        pairs = [(rows, mine) for rows in training_rows(kind) for mine in divisions(rows)]
+        cpu = [rows[~mine] for rows, mine in pairs if rows[~mine].any()]
+        gpu = [rows[mine] for rows, mine in pairs if rows[mine].any()]
         return (
             fit(cpu, [devices.cpu_s(part) for part in cpu]),
             fit(gpu, [devices.gpu_s(part) for part in gpu]),
         )
 
-    def _divisions(self, nonzeros: Int64Array) -> list[BoolArray]:
-        """Return which rows the device gets with each threshold."""
-        return [self.short(nonzeros, threshold) for threshold in THRESHOLDS]
-
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return a plan in which every task has its worker."""
         program = view.workload
-        if not isinstance(program, PlacedTasks):
+        if not isinstance(program, ScheduledWorkload):
             return central_queue(graph)
-        return Plan(
-            acquire=(AcquireStep("worker", "own", "oldest"),),
-            instance_of=program.worker,
-        )
+        return own_lists(program.worker)
+
+
+def divisions(nonzeros: Int64Array) -> list[BoolArray]:
+    """Return which rows the device gets with each threshold: the short ones."""
+    return [nonzeros <= threshold for threshold in THRESHOLDS]
 
 
 @cache

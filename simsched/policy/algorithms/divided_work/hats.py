@@ -7,12 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from simsched.policy import param, preset, register
-from simsched.policy.parts.division import (
-    DivisionState,
-    FloatArray,
-    MeasuringPolicy,
-    first_fraction,
-)
+from simsched.policy.parts.division import DivisionState, MeasuringPolicy, first_fraction
+from simsched.workload.graph import FloatArray
 
 
 def share_variance(new: FloatArray, old: FloatArray) -> float:
@@ -42,14 +38,12 @@ class Hats(MeasuringPolicy):
     The first step divides `initial_fraction` of the loop by `initial_share`. After a step, the new
     shares follow from the measured speeds. If their variance with those of the step is below the
     threshold, or the next step, twice as large, is more than half of what remains, all that remains
-    is one last step with the new shares; otherwise the next step follows. A program without
-    divisible work runs from a central queue. Readings: docs/sources/hats.md.
+    is one last step with the new shares. Readings: docs/sources/hats.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 6.3, Algorithm 10. Z. Wang, L. Zheng, Q. Chen, M. Guo, *CAP: co-scheduling based on
-    asymptotic profiling in CPU+GPU hybrid systems*, PMAM 2013.
+    Q. Chen, M. Guo, Springer 2017, section 6.3, Algorithm 10. Z. Wang, L. Zheng, Q. Chen, M. Guo,
+    *CAP: co-scheduling based on asymptotic profiling in CPU+GPU hybrid systems*, PMAM 2013.
     """
 
     initial_fraction: float = param(1 / 128, low=0.0, high=1.0)
@@ -61,7 +55,6 @@ class Hats(MeasuringPolicy):
     def next_step(self, state: DivisionState, remaining: int, shares: FloatArray) -> int:
         """Return twice the step, or all that remains once the division has settled."""
         settled = share_variance(shares, state.shares) < self.variance_threshold
-        state.shares = shares
         doubled = 2 * state.step
         return remaining if settled or doubled > remaining / 2 else doubled
 

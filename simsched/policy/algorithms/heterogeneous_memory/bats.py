@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     CHILD_FIRST,
@@ -34,7 +33,7 @@ from simsched.policy.parts.bats_balancer import (
 )
 from simsched.policy.parts.localization import Localization
 from simsched.policy.parts.subgraphs import UPPER, Subgraphs, group_tasks
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import Int32Array, TaskGraph
 
 WORKER, HIGH, LOW = 0, 1, 2  #: pool groups of the hierarchical scheduler
 POOL_GROUPS = (
@@ -50,7 +49,7 @@ JOINING = ("one_attempt", "before_beginning", "after_beginning")
 class BatsState:
     """What BATS remembers during a run."""
 
-    domains: NDArray[np.int32]  # NUMA domains that have workers: the sockets of the paper
+    domains: Int32Array  # NUMA domains that have workers: the sockets of the paper
     subgraphs: Subgraphs | None = None  # division of the task graph; from the end of iteration 1
     localization: Localization | None = None  # where subgraphs belong; from the end of iteration 1
 
@@ -104,11 +103,9 @@ class Bats(Policy[BatsState]):
     analysis_s_per_item: float = param(1e-7, low=0.0, high=1e6)
 
     def start(self, view: PlanView) -> BatsState:
-        """Return an empty record."""
         return BatsState(np.unique(view.worker_domain).astype(np.int32))
 
     def place(self, view: PlanView, state: BatsState) -> Placement:
-        """Return contiguous parts of the data on all nodes."""
         return placement_rule(self.allocation)(view)
 
     def plan(self, view: PlanView, state: BatsState, graph: TaskGraph) -> Plan:
@@ -116,15 +113,9 @@ class Bats(Policy[BatsState]):
         if graph is view.workload.init or not self.balancer or graph.n_blocks == 0:
             return stealing_plan()
         monitoring = monitoring_workers(view.worker_domain, self.monitor_threads)
-        active = np.ones(view.n_workers, bool)
-        active[monitoring] = False
-        plan = stealing_plan(active_workers=active)
-        return Plan(
-            acquire=plan.acquire,
-            spawn_order=plan.spawn_order,
-            active_workers=active,
-            monitor=monitor(view, self.sample_pages, len(monitoring)),
-        )
+        active = ~np.isin(np.arange(view.n_workers), monitoring)
+        polled = monitor(view, self.sample_pages, len(monitoring))
+        return replace(stealing_plan(active_workers=active), monitor=polled)
 
     def on_iteration(self, view: PlanView, state: BatsState, counters: Counters) -> Update | None:
         """Return migrations after iteration 1, and new plans until all subgraphs are settled."""
@@ -167,11 +158,7 @@ class Bats(Policy[BatsState]):
         assert subgraphs is not None
         assert found is not None
         of_task, is_root = subgraphs.of_task, subgraphs.is_root
-        pool = (
-            np.where(found.is_high, HIGH, LOW)
-            if found.is_complete
-            else np.full(len(found.socket), HIGH)
-        )
+        pool = np.where(found.is_high | (not found.is_complete), HIGH, LOW)
         group_of = np.full(len(of_task), WORKER, np.int8)
         group_of[is_root] = pool[of_task[is_root]]
         instance_of = np.full(len(of_task), -1, np.int32)

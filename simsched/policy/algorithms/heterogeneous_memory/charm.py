@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     AcquireStep,
@@ -18,14 +17,12 @@ from simsched.policy import (
     preset,
     register,
 )
-from simsched.policy.parts.chares import ChareProgram, active_workers, make_team, map_chares
+from simsched.policy.parts.chares import ChareProgram, make_team
 from simsched.policy.parts.charm_moves import COMPUTE, FETCH, MoveCost, MovingWorkload, with_moves
-from simsched.policy.parts.loop import flatten, least_of_loop
-from simsched.policy.parts.placement import host_nodes
+from simsched.policy.parts.host_memory import host_nodes
+from simsched.policy.parts.loop import assigned, flatten, least_of_loop
 from simsched.policy.parts.residency import Residency, plan_residency
-from simsched.workload.graph import TaskGraph, Workload
-
-Int32Array = NDArray[np.int32]
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
 
 @register("charm_multi_io")
@@ -73,7 +70,7 @@ class CharmMoving(ChareProgram):
     def residency(self, view: PlanView, graph: TaskGraph) -> tuple[Residency, Int32Array]:
         """Return which blocks are in HBM when, and the processing element of each task."""
         machine = view.machine
-        owner = map_chares(graph.n_tasks, len(make_team(view, self.io, self.pes).pe), self.mapping)
+        owner = assigned(graph.n_tasks, len(make_team(view, self.io, self.pes).pe), self.mapping)
         moved = self.annotated(graph)
         largest = max(int(graph.block_bytes[moved].max(initial=1)), 1)
         room = self.room_bytes(machine)
@@ -99,7 +96,7 @@ class CharmMoving(ChareProgram):
             pe, moves = workload.pe, workload.role != COMPUTE
             worker = np.where(workload.role == FETCH, team.io[pe], team.pe[pe])
         else:
-            pe = map_chares(graph.n_tasks, len(team.pe), self.mapping)
+            pe = assigned(graph.n_tasks, len(team.pe), self.mapping)
             moves, worker = np.zeros(graph.n_tasks, bool), team.pe[pe]
         return Plan(
             acquire=(AcquireStep("move", "own", "oldest"), AcquireStep("run", "own", "oldest")),
@@ -109,7 +106,7 @@ class CharmMoving(ChareProgram):
             ),
             group_of=moves.astype(np.int8),
             instance_of=worker.astype(np.int32),
-            active_workers=active_workers(view, np.concatenate(team)),
+            active_workers=np.isin(np.arange(view.n_workers), np.concatenate(team)),
         )
 
     def _cost(self, view: PlanView) -> MoveCost:

@@ -17,8 +17,8 @@ from simsched.policy import (
     preset,
     register,
 )
-from simsched.policy.parts.chares import ChareProgram, active_workers, make_team, map_chares
-from simsched.policy.parts.loop import flattened, least_of_loop
+from simsched.policy.parts.chares import ChareProgram, make_team
+from simsched.policy.parts.loop import assigned, flattened, least_of_loop
 from simsched.workload.graph import TaskGraph, Workload
 
 
@@ -36,8 +36,8 @@ class CharmNaive(ChareProgram):
 
     Notes
     -----
-    Nothing moves (``numactl --preferred``). Tasks run first in, first out on their processing
-    element. Readings: docs/sources/charm.md.
+    Nothing moves. Tasks run first in, first out on their processing element. Readings:
+    docs/sources/charm.md.
 
     References
     ----------
@@ -75,12 +75,12 @@ class CharmNaive(ChareProgram):
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         team = make_team(view, "none", self.pes)
-        owner = map_chares(graph.n_tasks, len(team.pe), self.mapping)
+        owner = assigned(graph.n_tasks, len(team.pe), self.mapping)
         return Plan(
             acquire=(AcquireStep("run", "own", "oldest"),),
             pool_groups=(PoolGroup("run"),),
             instance_of=team.pe[owner],
-            active_workers=active_workers(view, team.pe),
+            active_workers=np.isin(np.arange(view.n_workers), team.pe),
         )
 
 

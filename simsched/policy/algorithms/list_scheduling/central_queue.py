@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import HookView, PlanView, param, preset, register
-from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
+from simsched.policy.parts.runtime_queues import QueuedRuntime
+from simsched.policy.parts.runtime_state import RuntimeState
+from simsched.policy.parts.task_queue import TaskQueue
 
 
 @register("eager")
@@ -21,9 +23,8 @@ class CentralQueue(QueuedRuntime[TaskQueue]):
     Notes
     -----
     *eager* takes tasks in the order in which they became ready, *prio* the most urgent one. A push
-    calls the first device whose worker sleeps; if there is none it calls all cores that sleep. Data
-    are fetched when a worker has taken the task; nothing is known of durations. Readings:
-    docs/sources/starpu.md.
+    calls the first device whose worker sleeps, else all cores that sleep. Data are fetched when a
+    worker has taken the task. Readings: docs/sources/starpu.md.
 
     References
     ----------
@@ -63,8 +64,8 @@ class RandomWorker(QueuedRuntime[dict[int, TaskQueue]]):
     Notes
     -----
     A worker is drawn with a probability proportional to its weight. It takes its tasks in the order
-    in which they came; their data are fetched when it has taken them. The default weights are what
-    StarPU assumes of a CUDA device and of a core, whatever they are.
+    in which they came; their data are fetched when it has taken them. The default weights are those
+    of StarPU.
 
     References
     ----------

@@ -9,8 +9,10 @@ import numpy as np
 
 from simsched.files.units import PS_PER_S
 from simsched.policy import HookView, PlanView, param, preset, register
-from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
+from simsched.policy.parts.runtime_queues import QueuedRuntime
+from simsched.policy.parts.runtime_state import RuntimeState
 from simsched.policy.parts.schedules import worker_costs
+from simsched.policy.parts.task_queue import TaskQueue
 from simsched.policy.parts.transfer_model import TransferModel
 
 POPS = ("first", "ready")
@@ -43,6 +45,9 @@ class Model:
     chosen: dict[int, tuple[int, int]]
 
 
+State = RuntimeState[Model]
+
+
 @register("dmda")
 @dataclass(frozen=True, kw_only=True)
 class DequeModel(QueuedRuntime[Model]):
@@ -73,21 +78,10 @@ class DequeModel(QueuedRuntime[Model]):
         end(w) = max(E, now + P) + L,    fitness(w) = alpha (end(w) - min end) + beta P,
 
     and the worker with the smallest fitness gets the task, of equal ones the first, devices before
-    cores. Without data awareness P is 0. Then E grows by L and by what is left of P after E. When
+    cores. Without data awareness P is 0. Then E grows by L and by what is left of P after E; when
     the worker asks for the task, when the task starts, and when it ends, the expected times are set
-    to what is known by then. Data are fetched as soon as the task has been queued.
-
-    Tasks that different workers push at the same time are decided without each other: a worker of
-    the original takes all its estimates before it waits for the lock under which it changes them.
-
-    A copy comes from the node that is expected to deliver first; its time is the latency plus
-    bytes / bandwidth * 2 * number of devices by default: the runtime expects the bus to be shared.
-    Energy has no weight. Tasks of no length go by the same rule; where no model is known the
-    original falls back on the lengths of queues.
-
-    *dm* is not data-aware; *dmda* is; *dmdar* prefers tasks whose data are there; *dmdas* does so
-    among the most urgent tasks. All but dmdas ignore priorities, because these schedulers declare
-    no range of them to the program.
+    to what is known by then. Data are fetched as soon as the task has been queued. Readings:
+    docs/sources/starpu.md.
 
     References
     ----------
@@ -108,11 +102,9 @@ class DequeModel(QueuedRuntime[Model]):
     fetches_queued: ClassVar[bool] = True
 
     def knows_priorities(self) -> bool:
-        """Return whether queues are sorted by them."""
         return self.sorted_queues
 
-    def open_queues(self, view: PlanView, state: RuntimeState[Model]) -> None:
-        """Give each worker an empty queue."""
+    def open_queues(self, view: PlanView, state: State) -> None:
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
         row, cost_s = worker_costs(view, state.graph)
         cost_ps = np.rint(np.where(np.isfinite(cost_s), cost_s, 0.0) * PS_PER_S)
@@ -126,16 +118,13 @@ class DequeModel(QueuedRuntime[Model]):
             chosen={},
         )
 
-    def decide(
-        self, view: HookView, state: RuntimeState[Model], pushed: list[tuple[int, int]]
-    ) -> None:
-        """Choose workers for tasks that are pushed at the same time."""
+    def decide(self, view: HookView, state: State, pushed: list[tuple[int, int]]) -> None:
         model = state.queues
         for task, pusher in pushed:
             released = state.releasing[pusher] if pusher >= 0 else set()
             model.chosen[task] = self.best_worker(view, state, task, view.live.now_ps(), released)
 
-    def enqueue(self, view: HookView, state: RuntimeState[Model], task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: State, task: int, pusher: int) -> int:
         """Queue a task where it is expected to end best."""
         model = state.queues
         now = view.live.now_ps()
@@ -148,12 +137,11 @@ class DequeModel(QueuedRuntime[Model]):
         queue.tasks.push(task, state.priority[task] if self.sorted_queues else 0)
         return worker
 
-    def announced_to(self, state: RuntimeState[Model], task: int, owner: int) -> list[int]:
-        """Return the worker that has been chosen."""
+    def announced_to(self, state: State, task: int, owner: int) -> list[int]:
         return [owner]
 
     def best_worker(
-        self, view: HookView, state: RuntimeState[Model], task: int, now: int, released: set[int]
+        self, view: HookView, state: State, task: int, now: int, released: set[int]
     ) -> tuple[int, int]:
         """Return the worker with the smallest fitness, and the time of copies."""
         model = state.queues
@@ -176,7 +164,7 @@ class DequeModel(QueuedRuntime[Model]):
         worker, _, cost = min(ends, key=lambda e: self.alpha * (e[1] - earliest) + self.beta * e[2])
         return worker, cost
 
-    def choose(self, view: HookView, state: RuntimeState[Model], worker: int) -> int | None:
+    def choose(self, view: HookView, state: State, worker: int) -> int | None:
         """Take a task out of the worker's queue."""
         model = state.queues
         queue, now = model.workers[worker], view.live.now_ps()
@@ -195,9 +183,7 @@ class DequeModel(QueuedRuntime[Model]):
             queue.start_ps = now + queue.pipeline_ps
         return task
 
-    def note_start(
-        self, view: HookView, state: RuntimeState[Model], task: int, worker: int
-    ) -> None:
+    def note_start(self, view: HookView, state: State, task: int, worker: int) -> None:
         """Count the task's computation instead of its transfers."""
         model = state.queues
         queue, length = model.workers[worker], model.length_ps[task]
@@ -205,7 +191,7 @@ class DequeModel(QueuedRuntime[Model]):
         queue.pipeline_ps += length - model.transfer_ps.pop(task)
         queue.start_ps = view.live.now_ps() + queue.pipeline_ps
 
-    def note_end(self, view: HookView, state: RuntimeState[Model], task: int, worker: int) -> None:
+    def note_end(self, view: HookView, state: State, task: int, worker: int) -> None:
         """Count the task no longer."""
         model = state.queues
         queue = model.workers[worker]

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from simsched.policy import HookView, PlanView, param, register
 from simsched.policy.parts.runtime_like import HOST, MEMORY, TYPES, Like, Mean, likes, take_newest
-from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState
+from simsched.policy.parts.runtime_queues import QueuedRuntime
+from simsched.policy.parts.runtime_state import RuntimeState
 
 UNKNOWN_S = 1e-3  #: time and released time of what has not been executed yet
 IMPOSSIBLE = 1e9  #: normalised time where a type of processor cannot execute a class
@@ -30,11 +31,11 @@ class Bucket:
 
     def expected_s(self, kind: int) -> float:
         """Return the measured time on a type of processor, or what stands for it."""
-        return self.time_s[kind].value if self.time_s[kind].n else UNKNOWN_S
+        return self.time_s[kind].known(UNKNOWN_S)
 
     def work_released(self, kind: int) -> float:
         """Return the work that tasks release, or what stands for it (microseconds there)."""
-        return self.released[kind].value if self.released[kind].n else UNKNOWN_S * 1e6
+        return self.released[kind].known(UNKNOWN_S * 1e6)
 
 
 @dataclass
@@ -78,6 +79,9 @@ class Buckets:
         return (1.0 + urgency) * gain + bonus
 
 
+State = RuntimeState[Buckets]
+
+
 @register("heteroprio")
 @dataclass(frozen=True, kw_only=True)
 class Heteroprio(QueuedRuntime[Buckets]):
@@ -119,8 +123,7 @@ class Heteroprio(QueuedRuntime[Buckets]):
     min_samples: int = param(16, low=0)
     max_taken: int = param(2, low=1)
 
-    def open_queues(self, view: PlanView, state: RuntimeState[Buckets]) -> None:
-        """Start without any knowledge."""
+    def open_queues(self, view: PlanView, state: State) -> None:
         n_devices = sum(state.is_device[w] for w in state.order)
         state.queues = Buckets(
             taken={worker: [] for worker in state.order},
@@ -129,7 +132,7 @@ class Heteroprio(QueuedRuntime[Buckets]):
             like=likes(state),
         )
 
-    def enqueue(self, view: HookView, state: RuntimeState[Buckets], task: int, pusher: int) -> int:
+    def enqueue(self, view: HookView, state: State, task: int, pusher: int) -> int:
         """Put the task into its bucket and learn from it."""
         buckets = state.queues
         bucket = self._bucket(buckets, task)
@@ -147,8 +150,7 @@ class Heteroprio(QueuedRuntime[Buckets]):
         bucket.tasks.append(task)
         return state.order[0]
 
-    def announced_to(self, state: RuntimeState[Buckets], task: int, owner: int) -> list[int]:
-        """Return the first device that sleeps, otherwise all cores, if they can execute it."""
+    def announced_to(self, state: State, task: int, owner: int) -> list[int]:
         return state.first_to_wake(task)
 
     def _bucket(self, buckets: Buckets, task: int) -> Bucket:
@@ -160,7 +162,7 @@ class Heteroprio(QueuedRuntime[Buckets]):
                 buckets.order[kind].append(like)
         return buckets.of_like[like]
 
-    def _learn_push(self, state: RuntimeState[Buckets], task: int, bucket: Bucket) -> None:
+    def _learn_push(self, state: State, task: int, bucket: Bucket) -> None:
         """Take a ready task into the shares of buckets and into what tasks of its own release."""
         buckets = state.queues
         bucket.n_pushed = min(bucket.n_pushed + 1, MEMORY)
@@ -180,7 +182,7 @@ class Heteroprio(QueuedRuntime[Buckets]):
         for kind in TYPES:
             bucket.released[kind].add(released[kind])
 
-    def choose(self, view: HookView, state: RuntimeState[Buckets], worker: int) -> int | None:
+    def choose(self, view: HookView, state: State, worker: int) -> int | None:
         """Fill the worker's queue from the buckets; take from it, or from another worker's."""
         buckets = state.queues
         kind, own = int(state.is_device[worker]), buckets.taken[worker]
@@ -200,7 +202,7 @@ class Heteroprio(QueuedRuntime[Buckets]):
         if own:
             task = own.pop()
             for taken in own[before:]:
-                state.claim(worker, taken)
+                state.claims[taken] = worker
             return task
         place = state.order.index(worker)
         for other in state.order[place + 1 :] + state.order[:place]:
@@ -218,15 +220,10 @@ class Heteroprio(QueuedRuntime[Buckets]):
             return True
         return len(bucket.tasks) / buckets.n_workers[bucket.fastest] >= bucket.slow_factor
 
-    def note_start(
-        self, view: HookView, state: RuntimeState[Buckets], task: int, worker: int
-    ) -> None:
-        """Note when the task begins."""
+    def note_start(self, view: HookView, state: State, task: int, worker: int) -> None:
         state.queues.begun_ps[worker] = view.live.now_ps()
 
-    def note_end(
-        self, view: HookView, state: RuntimeState[Buckets], task: int, worker: int
-    ) -> None:
+    def note_end(self, view: HookView, state: State, task: int, worker: int) -> None:
         """Learn how long the task has taken, and where."""
         buckets = state.queues
         bucket, kind = self._bucket(buckets, task), int(state.is_device[worker])

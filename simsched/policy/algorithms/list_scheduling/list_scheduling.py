@@ -9,7 +9,6 @@ import numpy as np
 from simsched.files.errors import ModelError
 from simsched.policy import (
     PARENT_FIRST,
-    AcquireStep,
     PlacedPolicy,
     Plan,
     PlanView,
@@ -18,15 +17,16 @@ from simsched.policy import (
     preset,
     register,
 )
+from simsched.policy.parts.loop import assigned
 from simsched.policy.parts.native import (
     optimistic_costs,
     schedule_list,
     schedule_pairs,
     upward_ranks,
 )
-from simsched.policy.parts.schedules import Estimates, FloatArray, Int32Array, estimate
-from simsched.policy.parts.static_order import ScheduledWorkload, scheduled
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.policy.parts.schedules import Estimates, estimate
+from simsched.policy.parts.static_order import ScheduledWorkload, own_lists, scheduled
+from simsched.workload.graph import FloatArray, Int32Array, TaskGraph, Workload
 
 EARLIEST_FINISH, EARLIEST_START, LOOKAHEAD = 0, 1, 2
 PAIR_RULES = {"etf": 0, "dls": 1, "min_min": 2, "max_min": 3}
@@ -80,18 +80,13 @@ class ListScheduling(PlacedPolicy[None]):
         return scheduled(view.workload, *schedule, below, fetches_ahead=ahead)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return one pool per worker, from which only its owner takes."""
         program = view.workload
         if graph is not program.init and isinstance(program, ScheduledWorkload):
             worker = program.worker
         else:
-            worker = np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
-        return Plan(
-            acquire=(AcquireStep("worker", "own", "oldest"),),
-            pool_groups=(PoolGroup("worker", prefetches=view.machine.copies_data),),
-            spawn_order=PARENT_FIRST,
-            instance_of=worker,
-        )
+            worker = assigned(graph.n_tasks, view.n_workers, "cyclic")
+        pools = (PoolGroup("worker", prefetches=view.machine.copies_data),)
+        return own_lists(worker, pool_groups=pools, spawn_order=PARENT_FIRST)
 
 
 def make_schedule(estimates: Estimates, algorithm: str, *, insertion: bool = True) -> Schedule:

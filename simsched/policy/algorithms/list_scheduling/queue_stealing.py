@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simsched.policy import HookView, PlanView, param, preset, register
-from simsched.policy.parts.runtime_queues import QueuedRuntime, RuntimeState, TaskQueue
+from simsched.policy.parts.runtime_queues import QueuedRuntime
+from simsched.policy.parts.runtime_state import RuntimeState
+from simsched.policy.parts.task_queue import TaskQueue
 
 VICTIMS = ("round_robin", "nearest")
 
@@ -20,6 +22,9 @@ class StealingQueues:
     #: place in that list at which the thief begins
     next_victim: dict[int, int] = field(default_factory=dict)
     last_pushed: int = 0  # place of the worker that got the last task of nobody
+
+
+State = RuntimeState[StealingQueues]
 
 
 @register("ws")
@@ -37,9 +42,8 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     -----
     A task joins the queue of the worker that has made it ready, provided that it can execute it.
     Owners and thieves take the most urgent task that they can execute; of equal ones owners take
-    the one that came first, thieves the one that came last. A push calls all workers that sleep. If
-    the victim holds nothing that the thief can execute, the thief has asked in vain. Data are
-    fetched when a worker has taken the task. Readings: docs/sources/starpu.md.
+    the one that came first, thieves the one that came last. A push calls all workers that sleep.
+    Data are fetched when a worker has taken the task. Readings: docs/sources/starpu.md.
 
     References
     ----------
@@ -48,7 +52,7 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
 
     victim: str = param("round_robin", choices=VICTIMS)
 
-    def open_queues(self, view: PlanView, state: RuntimeState[StealingQueues]) -> None:
+    def open_queues(self, view: PlanView, state: State) -> None:
         nearest = self.victim == "nearest"
         state.queues = StealingQueues(
             tasks={worker: TaskQueue() for worker in state.order},
@@ -57,24 +61,17 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
             next_victim=dict.fromkeys(state.order, 0),
         )
 
-    def enqueue(
-        self, view: HookView, state: RuntimeState[StealingQueues], task: int, pusher: int
-    ) -> int:
+    def enqueue(self, view: HookView, state: State, task: int, pusher: int) -> int:
         queues = state.queues
         if pusher < 0 or not state.can_run(pusher)(task):
-            place = queues.last_pushed
-            while True:
-                place = (place + 1) % len(state.order)
-                pusher = state.order[place]
-                if state.can_run(pusher)(task):
-                    break
-            queues.last_pushed = place
+            n = len(state.order)
+            places = ((queues.last_pushed + step) % n for step in range(1, n + 1))
+            queues.last_pushed = next(p for p in places if state.able[state.order[p]][task])
+            pusher = state.order[queues.last_pushed]
         queues.tasks[pusher].push(task, state.priority[task])
         return pusher
 
-    def choose(
-        self, view: HookView, state: RuntimeState[StealingQueues], worker: int
-    ) -> int | None:
+    def choose(self, view: HookView, state: State, worker: int) -> int | None:
         queues = state.queues
         queues.is_busy[worker] = False
         task = queues.tasks[worker].pop(state.can_run(worker))
@@ -100,7 +97,7 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
         return None
 
 
-def _nearest(view: PlanView, state: RuntimeState[StealingQueues], worker: int) -> list[int]:
+def _nearest(view: PlanView, state: State, worker: int) -> list[int]:
     thread = view.worker_thread
 
     def distance(other: int) -> tuple[int, int]:

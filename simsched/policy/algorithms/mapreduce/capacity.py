@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import register
-from simsched.policy.parts.mapreduce import Tracker
 from simsched.policy.parts.mapreduce_shares import SharedPolicy
+from simsched.policy.parts.mapreduce_tracker import Tracker
 
 
 @register("capacity")
@@ -17,8 +17,7 @@ class Capacity(SharedPolicy[Tracker]):
     Notes
     -----
     `shares` are the capacities. A free slot goes to the queue that uses the smallest part of its
-    capacity, so that what a queue does not use is lent to others and returns to it as tasks end;
-    nothing is killed. Inside a queue, jobs in the order of arrival.
+    capacity; nothing is killed. Inside a queue, jobs in the order of arrival.
 
     References
     ----------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from simsched.policy import param, register
-from simsched.policy.parts.mapreduce import MapReducePolicy, Tracker
+from simsched.policy.parts.mapreduce import MapReducePolicy
+from simsched.policy.parts.mapreduce_tracker import Tracker
 from simsched.workload.mapreduce_job import MAP
 
 
@@ -14,7 +16,7 @@ from simsched.workload.mapreduce_job import MAP
 class Skipping(Tracker):
     """A tracker that knows how often jobs have been passed over."""
 
-    skips: dict[int, int] = field(default_factory=dict)  # by job
+    skips: Counter[int] = field(default_factory=Counter)  # by job
 
     def start_iteration(self) -> None:
         """Forget the counters as well: other jobs begin."""
@@ -30,16 +32,15 @@ class Delay(MapReducePolicy[Skipping]):
     Parameters
     ----------
     most_skips : int
-        D, the number of requests without a local task at which a job gets one that is not local: it
-        has been passed over D - 1 times then, so that 0 and 1 never wait. The source names such a
-        guard without a number; the default is the number of nodes of the cluster that it measures.
+        D, the number of requests without a local task at which a job gets one that is not local; 0
+        and 1 never wait.
 
     Notes
     -----
     Jobs in the order of arrival. A map task whose split is on the node's disk is launched;
-    otherwise the job's counter goes up, once for the request of a node however many slots are free
-    there, and when it has reached D a task that is not local is launched. Launching a local map
-    task sets the counter back; reduce tasks are local nowhere and have no part in it.
+    otherwise the job's counter goes up, once for the request of a node, and when it has reached D
+    any task is launched. A local map task sets the counter back. Reduce tasks are local nowhere.
+    Readings: docs/sources/mapreduce.md.
 
     References
     ----------
@@ -61,5 +62,5 @@ class Delay(MapReducePolicy[Skipping]):
         if local is not None:
             state.skips[job] = 0
             return local
-        state.skips[job] = state.skips.get(job, 0) + 1
+        state.skips[job] += 1
         return next(iter(waiting)) if state.skips[job] >= self.most_skips else None

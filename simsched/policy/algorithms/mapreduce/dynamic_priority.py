@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from simsched.policy import HookView, Kill, param, register
-from simsched.policy.parts.mapreduce import Tracker
 from simsched.policy.parts.mapreduce_shares import SharedPolicy, held
+from simsched.policy.parts.mapreduce_tracker import Tracker
+from simsched.workload.mapreduce_job import MAP, REDUCE
 
 
 @dataclass(eq=False)
 class Accounts(Tracker):
     """A tracker that knows what users have spent."""
 
-    spent: dict[str, float] = field(default_factory=dict)  # by user
+    spent: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))  # by user
 
 
 @register("dynamic_priority")
@@ -28,10 +30,9 @@ class DynamicPriority(SharedPolicy[Accounts]):
 
     Notes
     -----
-    The source says only that users steer their share by a budget. Here `shares` are what each user
-    offers per slot and second: slots are divided in proportion to the offers, and every heartbeat
-    charges a user the offer for each slot that he holds. Who has spent his budget is served when
-    nobody else wants the slot.
+    Slots are divided in proportion to `shares`, what each user offers per slot and second; every
+    heartbeat charges a user that for each slot that he holds. Who has spent his budget is served
+    when nobody else wants the slot. Readings: docs/sources/mapreduce.md.
 
     References
     ----------
@@ -45,13 +46,12 @@ class DynamicPriority(SharedPolicy[Accounts]):
 
     def kills(self, view: HookView, state: Accounts) -> tuple[Kill, ...]:
         """Charge the users for a heartbeat; nothing is killed."""
-        for kind in (0, 1):
+        for kind in (MAP, REDUCE):
             for user, count in held(state, kind).items():
-                cost = count * self.share(state, user) * self.heartbeat_s
-                state.spent[user] = state.spent.get(user, 0.0) + cost
+                state.spent[user] += count * self.share(state, user) * self.heartbeat_s
         return ()
 
     def need(self, state: Accounts, kind: int, user: str) -> tuple[float, ...]:
         """Return whether the budget is spent, and the part of the share that the user holds."""
-        is_broke = state.spent.get(user, 0.0) >= self.budget
-        return float(is_broke), held(state, kind).get(user, 0) / self.share(state, user)
+        is_broke = state.spent[user] >= self.budget
+        return float(is_broke), held(state, kind)[user] / self.share(state, user)

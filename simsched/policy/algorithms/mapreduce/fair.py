@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from simsched.policy import HookView, Kill, param, register, seconds_to_ps
-from simsched.policy.parts.mapreduce import Tracker
 from simsched.policy.parts.mapreduce_shares import SharedPolicy, held, user_of, users, wanted_slots
+from simsched.policy.parts.mapreduce_tracker import Attempt, Tracker
+from simsched.workload.mapreduce_job import MAP, REDUCE
 
 
 @dataclass(eq=False)
@@ -37,11 +39,9 @@ class Fair(SharedPolicy[Starving]):
     Notes
     -----
     A free slot goes to a pool below its guarantee, of these and otherwise to the one with the
-    smallest part of its share; inside a pool, to the job with the fewest running tasks. A starving
-    pool lets the latest started task of the pool with the largest part of its share be killed, one
-    for each slot that is missing: for the guarantee or, if it has fewer, for its waiting tasks, and
-    that is not free already. That pool stays at its guarantee. The killed task has not failed: it
-    waits as a task that was never started, and starts over.
+    smallest part of its share; inside a pool, to the job with the fewest running tasks. For a
+    starving pool, tasks of the pool with the largest part of its share are killed, latest first.
+    Readings: docs/sources/mapreduce.md.
 
     References
     ----------
@@ -55,7 +55,7 @@ class Fair(SharedPolicy[Starving]):
 
     def need(self, state: Starving, kind: int, user: str) -> tuple[float, ...]:
         """Return whether the pool has its guarantee, and the part of its share that it holds."""
-        count = held(state, kind).get(user, 0)
+        count = held(state, kind)[user]
         return float(count >= self.least_slots), count / self.share(state, user)
 
     def job_order(self, state: Starving, kind: int, jobs: list[int]) -> list[int]:
@@ -69,12 +69,11 @@ class Fair(SharedPolicy[Starving]):
     def kills(self, view: HookView, state: Starving) -> tuple[Kill, ...]:
         """Return the tasks that give way to pools that have starved for too long."""
         now, chosen = view.live.now_ps(), []
-        for kind in (0, 1):
-            count = held(state, kind)
-            wanted = wanted_slots(state, kind)
-            free = sum(self._is_free(view, state, w) for ws in state.slots[kind] for w in ws)
+        for kind in (MAP, REDUCE):
+            count, wanted = held(state, kind), wanted_slots(state, kind)
+            free = len(list(self.free_slots(view, state, kind)))
             for user in users(state):
-                lacks = min(self.least_slots - count.get(user, 0), wanted.get(user, 0))
+                lacks = min(self.least_slots - count[user], wanted[user])
                 if lacks <= 0:
                     state.since_ps.pop((kind, user), None)
                     continue
@@ -87,15 +86,14 @@ class Fair(SharedPolicy[Starving]):
         return tuple(Kill(worker) for worker in chosen)
 
     def _victims(
-        self,
-        view: HookView,
-        state: Starving,
-        kind: int,
-        user: str,
-        count: dict[str, int],
-        most: int,
+        self, view: HookView, state: Starving, kind: int, user: str, count: Counter[str], most: int
     ) -> list[int]:
         """Return slots of other pools that a pool gets by force."""
+
+        def excess(attempt: Attempt) -> tuple[float, int, int]:
+            owner = user_of(state, attempt.task)
+            return count[owner] / self.share(state, owner), attempt.sent_ps, attempt.worker
+
         found: list[int] = []
         for _ in range(most):
             over = [u for u in count if u != user and count[u] > self.least_slots]
@@ -109,14 +107,7 @@ class Fair(SharedPolicy[Starving]):
             ]
             if not running:
                 break
-            worst = max(
-                running,
-                key=lambda a: (
-                    count[user_of(state, a.task)] / self.share(state, user_of(state, a.task)),
-                    a.sent_ps,
-                    a.worker,
-                ),
-            )
+            worst = max(running, key=excess)
             count[user_of(state, worst.task)] -= 1
             found.append(worst.worker)
         return found

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from simsched.policy import HookView, param, preset, register
-from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import PROGRESS_GAP, lags_behind
 from simsched.policy.parts.mapreduce_speculation import H, SpeculativePolicy
+from simsched.policy.parts.mapreduce_tracker import Attempt
 
 
 @register("hadoop_default")
@@ -32,8 +32,8 @@ class HadoopDefault(SpeculativePolicy[H]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 7.2.1 and 7.2.3. Lag and number of backups: constants of Hadoop 0.19.
+    Q. Chen, M. Guo, Springer 2017, sections 7.2.1 and 7.2.3. Lag and number of backups: constants
+    of Hadoop 0.19.
     """
 
     speculative: bool = param(True)
@@ -64,9 +64,7 @@ class HadoopDefault(SpeculativePolicy[H]):
         found = [
             a
             for a in state.memo[kind]
-            if a.node != node
-            and self.may_run(state, a.task, node)
-            and self.may_back_up(view, state, a)
+            if self.may_run(state, a.task, node) and self.may_back_up(view, state, a, node)
         ]
         return min(
             found,

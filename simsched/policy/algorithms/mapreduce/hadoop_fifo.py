@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import register
-from simsched.policy.parts.mapreduce import MapReducePolicy, Tracker
+from simsched.policy.parts.mapreduce import MapReducePolicy
+from simsched.policy.parts.mapreduce_tracker import Tracker
 
 
 @register("hadoop_fifo")
@@ -20,6 +21,5 @@ class HadoopFifo(MapReducePolicy[Tracker]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 7.2.
+    Q. Chen, M. Guo, Springer 2017, section 7.2.
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import HookView, PlanView, param, register
-from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import percentile
 from simsched.policy.parts.mapreduce_speculation import History, SpeculativePolicy
+from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.workload.mapreduce_job import MAP, REDUCE
 
 
@@ -27,17 +27,15 @@ class Late(SpeculativePolicy[History]):
 
     Notes
     -----
-    When nothing waits for a free slot: no backup if ``speculative_cap`` of the slots run backups
+    A free slot for which nothing waits gets no backup if ``speculative_cap`` of the slots run some
     already, or if the node's progress, the sum of the scores of its ended and running tasks, is
-    below the threshold. Otherwise the task with the longest remaining time (equation 7.6) that has
-    no backup, has run for 60 s and is slower than the threshold. Scores use Hadoop's weights.
-    Readings: docs/sources/mapreduce.md.
+    below the threshold. Otherwise it gets the slow task without a backup that has the longest
+    remaining time (equation 7.6). Readings: docs/sources/mapreduce.md.
 
     References
     ----------
     M. Zaharia et al., *Improving MapReduce performance in heterogeneous environments*, OSDI 2008.
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 7.2.4, equations 7.1, 7.5 and 7.6.
+    Q. Chen, M. Guo, Springer 2017, section 7.2.4, equations 7.1, 7.5 and 7.6.
     """
 
     speculative_cap: float = param(0.1, low=0.0, high=1.0)
@@ -53,7 +51,7 @@ class Late(SpeculativePolicy[History]):
         if kind not in state.memo:
             state.memo[kind] = self.slow_tasks(view, state, kind)
         return next(
-            (a for a in state.memo[kind] if a.node != node and self.may_back_up(view, state, a)),
+            (a for a in state.memo[kind] if self.may_back_up(view, state, a, node)),
             None,
         )
 

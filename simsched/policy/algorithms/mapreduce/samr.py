@@ -10,7 +10,6 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError
 from simsched.policy import HookView, PlanView, param, register, seconds_to_ps
-from simsched.policy.parts.mapreduce import Attempt
 from simsched.policy.parts.mapreduce_formulas import (
     longest_first,
     most_stragglers,
@@ -19,6 +18,7 @@ from simsched.policy.parts.mapreduce_formulas import (
 )
 from simsched.policy.parts.mapreduce_history import Recorded, read_history
 from simsched.policy.parts.mapreduce_speculation import History, SpeculativePolicy, running_ps
+from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.workload.mapreduce_job import MAP, REDUCE
 
 
@@ -40,26 +40,21 @@ class Samr(SpeculativePolicy[History]):
     history : str
         File with the weights that the nodes have kept from earlier jobs of the same applications,
         as :func:`~simsched.policy.parts.mapreduce_history.write_history` leaves it
-        (docs/python-api.md); none by default. It is read when the policy is made. A relative path
-        counts from the working directory.
+        (docs/python-api.md); none by default.
 
     Notes
     -----
     Every node keeps its weights by application and updates them when it has ended a task (equation
-    7.8); ``samr[history=sort.yaml]`` begins with those that an earlier run from Python has left by
-    :func:`simsched.policy.parts.mapreduce_history.write_history`.
-
-    Stragglers are tasks that are both slow (equation 7.11) and among the ``straggler_cap * running
-    tasks`` (rounded up) slow tasks with the longest remaining time (Algorithm 11). A free map slot
-    of a node that is not map slow in a job gets the straggling map task with the longest remaining
-    time, likewise reduce slots (Algorithm 12). ``average_over=all`` also finds the last straggler
-    of a job. Readings: docs/sources/mapreduce.md.
+    7.8). Stragglers are tasks that are both slow (equation 7.11) and among the ``straggler_cap *
+    running tasks`` slow tasks with the longest remaining time (Algorithm 11). A free slot of a node
+    that is not slow in a job (equation 7.12) gets the straggler of its kind with the longest
+    remaining time (Algorithm 12). Readings: docs/sources/mapreduce.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 7.3 and 7.4, algorithms 11 and 12. Q. Chen et al., *HAT: history-based auto-tuning
-    MapReduce in heterogeneous environments*, J. Supercomputing 64(3), 2013.
+    Q. Chen, M. Guo, Springer 2017, sections 7.3 and 7.4, algorithms 11 and 12. Q. Chen et al.,
+    *HAT: history-based auto-tuning MapReduce in heterogeneous environments*, J. Supercomputing
+    64(3), 2013.
     """
 
     tuned_weights: bool = param(True)
@@ -88,7 +83,6 @@ class Samr(SpeculativePolicy[History]):
         return read_history(self.history) if self.history else None
 
     def inputs(self) -> Mapping[str, object]:
-        """Return the content of the file."""
         return {"history": self.recorded.document.data} if self.recorded is not None else {}
 
     def start(self, view: PlanView) -> History:
@@ -134,17 +128,11 @@ class Samr(SpeculativePolicy[History]):
                 a
                 for a in state.memo["stragglers"]
                 if state.tasks.kind[a.task] == kind
-                and a.node != node
-                and not self._is_barred(view, state, node, a)
-                and self.may_back_up(view, state, a)
+                and not self.is_slow(view, state, node, kind, int(state.tasks.job[a.task]))
+                and self.may_back_up(view, state, a, node)
             ),
             None,
         )
-
-    def _is_barred(self, view: HookView, state: History, node: int, attempt: Attempt) -> bool:
-        """Return whether a node is too slow for a backup of an attempt."""
-        job, kind = int(state.tasks.job[attempt.task]), int(state.tasks.kind[attempt.task])
-        return self.is_slow(view, state, node, kind, job)
 
     def is_slow(self, view: HookView, state: History, node: int, kind: int, job: int) -> bool:
         """Return whether a node is map slow or reduce slow in a job (equation 7.12)."""

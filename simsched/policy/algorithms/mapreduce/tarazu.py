@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -11,10 +12,10 @@ import numpy as np
 
 from simsched.policy import HookView, PlanView, param, preset, register
 from simsched.policy.algorithms.mapreduce.hadoop import HadoopDefault
-from simsched.policy.parts.mapreduce import Attempt, Tracker
-from simsched.policy.parts.mapreduce_formulas import map_ratio, reduce_bins, shuffle_lag
+from simsched.policy.parts.mapreduce_formulas import reduce_bins
 from simsched.policy.parts.mapreduce_sizes import node_speeds, scaled, smallest_reduces
 from simsched.policy.parts.mapreduce_speculation import History
+from simsched.policy.parts.mapreduce_tracker import Attempt, Tracker
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 
@@ -31,7 +32,11 @@ class Balance(History):
     stealing: bool = True  # whether nodes may take map tasks whose data others have
     map_s: dict[int, list[float]] = field(default_factory=dict)  # times of ended map tasks by node
     #: local map tasks that each node has started since its last remote one
-    local_run: dict[int, int] = field(default_factory=dict)
+    local_run: Counter[int] = field(default_factory=Counter)
+
+    def mean_map_s(self) -> dict[int, float]:
+        """Return the mean time of map tasks of each node that has ended some."""
+        return {node: sum(times) / len(times) for node, times in self.map_s.items()}
 
     def start_iteration(self) -> None:
         """Forget the shuffle of the jobs that have ended as well."""
@@ -56,8 +61,7 @@ class Tarazu(HadoopDefault[Balance]):
         Whether reduce tasks get bins in proportion to the speed of their node.
     growing_periods : int
         Periods in a row in which the lag has to grow until stealing stops, and in which it must not
-        until stealing begins again. A period ends with the first heartbeat after the end of a map
-        task: without one the lag cannot grow.
+        until stealing begins again; a period ends with the end of a map task.
     bin_multiplier : int
         Bins that map tasks make for each reduce task.
 
@@ -72,8 +76,7 @@ class Tarazu(HadoopDefault[Balance]):
     References
     ----------
     F. Ahmad et al., *Tarazu: optimizing MapReduce on heterogeneous clusters*, ASPLOS 2012. Q. Chen,
-    M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section
-    7.2.5.
+    M. Guo, Springer 2017, section 7.2.5.
     """
 
     tracker = Balance
@@ -138,7 +141,7 @@ class Tarazu(HadoopDefault[Balance]):
             state.local_run[node] = 0
             return self._from_slowest(state, remote)
         if local is not None:
-            state.local_run[node] = state.local_run.get(node, 0) + 1
+            state.local_run[node] += 1
         return local
 
     def may_run(self, state: Balance, task: int, node: int) -> bool:
@@ -152,18 +155,18 @@ class Tarazu(HadoopDefault[Balance]):
 
     def _is_turn(self, state: Balance, node: int) -> bool:
         """Return whether a fast node has run enough local tasks to take a remote one."""
-        means = {n: sum(times) / len(times) for n, times in state.map_s.items()}
+        means = state.mean_map_s()
         if node not in means or len(means) < 2:
             return False
-        ratio = map_ratio(max(means.values()), means[node])
+        ratio = max(means.values()) / means[node]  # equation 7.7
         if ratio <= 1.0:
             return False
-        return state.local_run.get(node, 0) >= math.ceil((ratio + 1.0) / (ratio - 1.0))
+        return state.local_run[node] >= math.ceil((ratio + 1.0) / (ratio - 1.0))
 
     @staticmethod
     def _from_slowest(state: Balance, remote: list[int]) -> int:
         """Return the waiting task whose nearest data are on the node with the longest map tasks."""
-        means = {n: sum(times) / len(times) for n, times in state.map_s.items()}
+        means = state.mean_map_s()
 
         def slowness(task: int) -> float:
             holders = [n for n in range(state.n_nodes) if state.is_local(task, n)]
@@ -172,7 +175,6 @@ class Tarazu(HadoopDefault[Balance]):
         return max(remote, key=lambda task: (slowness(task), -task))
 
     def learn(self, view: HookView, state: Balance, attempt: Attempt) -> None:
-        """Note how long a map task has taken on its node."""
         super().learn(view, state, attempt)
         if state.tasks.kind[attempt.task] == MAP:
             state.map_s.setdefault(attempt.node, []).append(state.ended[attempt.task])
@@ -183,7 +185,7 @@ class Tarazu(HadoopDefault[Balance]):
         if not in_full:
             return
         computed, delivered = outputs(state)
-        lag = shuffle_lag(computed, delivered)
+        lag = abs(sum(computed) - sum(delivered))
         self.note_lag(state, lag, sum(computed))
         if lag == 0 or not state.running(MAP):
             state.stealing, state.grown = True, 0
@@ -219,7 +221,7 @@ def outputs(state: Tracker) -> tuple[list[int], list[int]]:
     delivered = []
     for job, most in zip(jobs, computed, strict=True):
         maps, reduces = state.tasks.counts[:, job].tolist()
-        parts = [1.0] * state.n_ended.get((REDUCE, job), 0) + list(copied.get(job, {}).values())
+        parts = [1.0] * state.n_ended[REDUCE, job] + list(copied.get(job, {}).values())
         mean = math.fsum(parts) / len(parts) if parts else float(reduces == 0)
         delivered.append(min(most, round(mean * maps)))
     return computed, delivered

@@ -35,7 +35,7 @@ from simsched.policy.parts.footprint import (
     shared_cache_bytes,
 )
 from simsched.policy.parts.spawn_cost import slower_spawns
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import Int32Array, TaskGraph, Workload
 
 WORKER, ABOVE, SUBTREE = 0, 1, 2  #: pool groups
 GROUP_OF_TIER = {INNER: WORKER, UPPER: ABOVE, ROOT: SUBTREE}
@@ -91,7 +91,7 @@ class BiTierStealing(PlacedPolicy[CabState]):
         self,
         graph: TaskGraph,
         tiers: Tiers | None,
-        last_socket: NDArray[np.int32] | None = None,
+        last_socket: Int32Array | None = None,
     ) -> Plan:
         """Return the plan for a cut; random stealing where there is none.
 
@@ -201,8 +201,8 @@ class Cab(BiTierStealing):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 3.3 and 3.4.1, Eq. 3.1-3.4. Q. Chen, Z. Huang, M. Guo, J. Zhou, *CAB*, ICPP 2011.
+    Q. Chen, M. Guo, Springer 2017, sections 3.3 and 3.4.1, Eq. 3.1-3.4. Q. Chen, Z. Huang, M. Guo,
+    J. Zhou, *CAB*, ICPP 2011.
     """
 
     boundary_level: int = param(EQUATION, low=EQUATION)

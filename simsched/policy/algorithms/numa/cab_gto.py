@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.machine.model import Machine
 from simsched.policy import Counters, Plan, PlanView, Update, param, preset, register, seconds_to_ps
 from simsched.policy.algorithms.numa.cab import BiTierStealing, CabState
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
@@ -19,6 +18,7 @@ from simsched.policy.parts.footprint import (
     cut_by_footprint,
     estimated_footprint,
     exact_footprint,
+    private_level,
 )
 from simsched.policy.parts.subgraphs import subtree_sums
 from simsched.workload.graph import TaskGraph
@@ -50,16 +50,6 @@ def cut_to_caches(
     return tiers
 
 
-def private_level(machine: Machine) -> int:
-    """Return the outermost level of caches whose instances serve one core each, at least 0."""
-    private = [
-        level
-        for level, cache in enumerate(machine.caches)
-        if len(np.unique(cache.core_instance)) == machine.n_cores
-    ]
-    return private[-1] if private else 0
-
-
 @register("cab_gto_compile")
 @dataclass(frozen=True, kw_only=True)
 class CabGtoCompile(BiTierStealing):
@@ -69,7 +59,7 @@ class CabGtoCompile(BiTierStealing):
     ----------
     every_socket : bool
         Whether large subtrees are divided until there are as many as sockets
-        (:func:`cut_to_caches`); the source's own rule is false.
+        (:func:`cut_to_caches`).
 
     Notes
     -----
@@ -77,8 +67,7 @@ class CabGtoCompile(BiTierStealing):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 3.3 and 3.4.2, Eq. 3.5.
+    Q. Chen, M. Guo, Springer 2017, sections 3.3 and 3.4.2, Eq. 3.5.
     """
 
     every_socket: bool = param(True)
@@ -115,8 +104,7 @@ class CabGtoProfile(BiTierStealing):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 3.3, 3.4.2 and 3.5, Eq. 3.6.
+    Q. Chen, M. Guo, Springer 2017, sections 3.3, 3.4.2 and 3.5, Eq. 3.6.
     """
 
     every_socket: bool = param(True)
@@ -144,7 +132,7 @@ class CabGtoProfile(BiTierStealing):
         """Return the cut that follows from what iteration 1 has measured."""
         if not view.machine.caches:
             return None
-        own = counters.group_missing_bytes[:, private_level(view.machine)]
+        own = counters.group_missing_bytes[:, private_level(view.machine) or 0]
         # Retired instructions are counted like the misses: no information mode hides them.
         ops = graph.ops.min(axis=0) + graph.join_ops.min(axis=0)
         if own.sum() < self.cpu_bound_bytes_per_op * ops.sum():

@@ -26,8 +26,8 @@ class CatsNumaInit(CabGtoProfile):
 
     References
     ----------
-    Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, section 5 (CATS). Q. Chen, M. Guo, *Task Scheduling
-    for Multi-core and Parallel Architectures*, Springer 2017, Eq. 3.5 and section 4.10.2 (CAB-GTO).
+    Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, section 5 (CATS). Q. Chen, M. Guo, Springer 2017,
+    Eq. 3.5 and section 4.10.2 (CAB-GTO).
     """
 
     subtree_affinity: str = param("none", choices=("none", "home_socket"))

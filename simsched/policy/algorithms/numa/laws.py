@@ -35,11 +35,7 @@ from simsched.policy.parts.footprint import (
 from simsched.policy.parts.packing import Tuner, initial_roots, inside
 from simsched.policy.parts.spawn_cost import slower_spawns
 from simsched.policy.parts.subgraphs import subtree_sums
-from simsched.workload.graph import TaskGraph, Workload
-
-BoolArray = NDArray[np.bool_]
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph, Workload
 
 WORKER, UPPER, CF = 0, 1, 2  #: pool groups: local pools, tasks above the roots, roots
 POOL_GROUPS = (
@@ -87,8 +83,8 @@ class Laws(PlacedPolicy[LawsState]):
 
     References
     ----------
-    Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, sections 3-4. Q. Chen, M. Guo, *Task Scheduling for
-    Multi-core and Parallel Architectures*, Springer 2017, sections 4.4-4.9 and 4.10.6.
+    Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, sections 3-4. Q. Chen, M. Guo, Springer 2017,
+    sections 4.4-4.9 and 4.10.6.
     """
 
     packing: str = param("tuned", choices=PACKINGS)

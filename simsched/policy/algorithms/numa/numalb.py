@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
-from simsched.files.errors import PolicyError
 from simsched.policy import (
-    AcquireStep,
     Counters,
     HookView,
     PlacedPolicy,
@@ -24,13 +21,10 @@ from simsched.policy import (
     seconds_to_ps,
 )
 from simsched.policy.parts.communication import block_writer, messages, numa_factors
+from simsched.policy.parts.host_memory import nearest_host, room_of
 from simsched.policy.parts.loop import flattened, least_of_loop
-from simsched.policy.parts.placement import host_nodes
-from simsched.workload.graph import TaskGraph, Workload
-
-FloatArray = NDArray[np.float64]
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
+from simsched.policy.parts.static_order import own_lists
+from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph, Workload
 
 
 @dataclass(eq=False)
@@ -70,8 +64,8 @@ class Numalb(PlacedPolicy[NumalbState]):
     References
     ----------
     L. L. Pilla et al., *Improving parallel system performance with a NUMA-aware load balancer*,
-    INRIA-Illinois Joint Laboratory, TR-JLPC-11-02, 2011. Q. Chen, M. Guo, *Task Scheduling for
-    Multi-core and Parallel Architectures*, Springer 2017, section 4.3.6.
+    INRIA-Illinois Joint Laboratory, TR-JLPC-11-02, 2011. Q. Chen, M. Guo, Springer 2017, section
+    4.3.6.
     """
 
     period_iterations: int = param(10, low=1)
@@ -85,7 +79,6 @@ class Numalb(PlacedPolicy[NumalbState]):
         return flattened(view.workload)
 
     def start(self, view: PlanView) -> NumalbState:
-        """Return contiguous parts of the loop for the workers."""
         worker_of = contiguous_parts(view.workload.graph.n_tasks, view.n_workers)
         none = np.zeros(len(worker_of), np.int64)
         return NumalbState(worker_of, none, none.copy(), np.zeros(view.n_workers, np.int64))
@@ -93,23 +86,22 @@ class Numalb(PlacedPolicy[NumalbState]):
     def plan(self, view: PlanView, state: NumalbState, graph: TaskGraph) -> Plan:
         """Return the lists of the workers, contiguous parts for the initialisation."""
         if graph is view.workload.init:
-            return _lists(contiguous_parts(graph.n_tasks, view.n_workers))
-        return _lists(state.worker_of)
+            return own_lists(contiguous_parts(graph.n_tasks, view.n_workers))
+        return own_lists(state.worker_of)
 
     def on_ready(self, view: HookView, state: NumalbState, task: int, worker: int) -> Pool | None:
         if task < len(state.ready_ps):
-            state.ready_ps[task] = _now_ps(view)
+            state.ready_ps[task] = view.live.now_ps()
         return None
 
     def on_finish(self, view: HookView, state: NumalbState, task: int, worker: int) -> None:
-        now = _now_ps(view)
+        now = view.live.now_ps()
         if task < len(state.duration_ps):
             begin = max(int(state.ready_ps[task]), int(state.last_end_ps[worker]))
             state.duration_ps[task] = now - begin
         state.last_end_ps[worker] = now
 
     def on_iteration(self, view: PlanView, state: NumalbState, counters: Counters) -> Update | None:
-        """Return the new lists at every balancing step."""
         if counters.iteration == 0 or counters.iteration % self.period_iterations:
             return None
         graph = view.workload.graph
@@ -124,7 +116,7 @@ class Numalb(PlacedPolicy[NumalbState]):
         )
         moves = self._moves(view, state, counters, before)
         return Update(
-            plan=_lists(state.worker_of),
+            plan=own_lists(state.worker_of),
             move_block=moves[0],
             move_node=moves[1],
             migrating_workers=view.n_workers,
@@ -142,14 +134,10 @@ class Numalb(PlacedPolicy[NumalbState]):
         writer = block_writer(view.workload.graph)
         moved = domain[before] != domain[state.worker_of]
         blocks = np.flatnonzero((writer >= 0) & moved[writer] & (counters.block_home >= 0))
-        usable = set(host_nodes(view.machine))
-        nearest = np.array(
-            [next(n for n in row if n in usable) for row in view.machine.touch_order.tolist()],
-            np.int32,
-        )
+        machine = view.machine
+        nearest = np.array([nearest_host(machine, d) for d in range(machine.n_domains)], np.int32)
         nodes = nearest[domain[state.worker_of[writer[blocks]]]]
-        room = np.array([node.capacity_bytes for node in view.machine.nodes], np.int64)
-        room -= counters.node_used_bytes
+        room = room_of(machine) - counters.node_used_bytes
         fits = np.zeros(len(blocks), bool)
         size = view.workload.graph.block_bytes[blocks]
         for node in np.unique(nodes).tolist():
@@ -198,14 +186,3 @@ def contiguous_parts(n_tasks: int, n_workers: int) -> Int32Array:
     array([0, 0, 0, 1, 1], dtype=int32)
     """
     return (np.arange(n_tasks) * n_workers // n_tasks).astype(np.int32)
-
-
-def _lists(worker_of: Int32Array) -> Plan:
-    """Return the plan in which every worker executes its own tasks only."""
-    return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=worker_of)
-
-
-def _now_ps(view: HookView) -> int:
-    if view.live is None:
-        raise PolicyError("numalb: there is no running engine to ask for the time")
-    return view.live.now_ps()

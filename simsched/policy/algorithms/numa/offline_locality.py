@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.files.errors import PolicyError
-from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
+from simsched.policy import PlacedPolicy, Plan, PlanView, param, register
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.loop import flattened, least_of_loop
 from simsched.policy.parts.sharing import (
@@ -18,18 +17,9 @@ from simsched.policy.parts.sharing import (
     sharing_graph,
     touched_bytes,
 )
+from simsched.policy.parts.static_order import ScheduledWorkload, own_lists
 from simsched.workload.builder import accesses, adjacency, build_graph
-from simsched.workload.graph import TaskGraph, Workload
-
-Int32Array = NDArray[np.int32]
-Int64Array = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class ScheduledWorkload(Workload):
-    """A program whose tasks stand in the order of a schedule."""
-
-    worker_of: Int32Array | None = None  # shape (n_tasks,): worker of each task
+from simsched.workload.graph import Int64Array, TaskGraph, Workload
 
 
 @register("offline_locality")
@@ -52,8 +42,8 @@ class OfflineLocality(PlacedPolicy[None]):
     References
     ----------
     R. M. Yoo, C. J. Hughes, C. Kim, Y.-K. Chen, C. Kozyrakis, *Locality-aware task management for
-    unstructured parallelism: a quantitative limit study*, SPAA 2013. Q. Chen, M. Guo, *Task
-    Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 4.3.7.
+    unstructured parallelism: a quantitative limit study*, SPAA 2013. Q. Chen, M. Guo, Springer
+    2017, section 4.3.7.
     """
 
     most_sharers: int = param(64, low=2)
@@ -85,9 +75,7 @@ class OfflineLocality(PlacedPolicy[None]):
             return stealing_plan()
         if not isinstance(view.workload, ScheduledWorkload):
             raise PolicyError("offline_locality: plan: the program has not been prepared")
-        return Plan(
-            acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=view.workload.worker_of
-        )
+        return own_lists(view.workload.worker)
 
 
 class _Scheduler:

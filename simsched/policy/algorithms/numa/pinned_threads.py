@@ -8,7 +8,6 @@ import numpy as np
 
 from simsched.policy import (
     PARENT_FIRST,
-    AcquireStep,
     PlacedPolicy,
     Plan,
     PlanView,
@@ -17,6 +16,7 @@ from simsched.policy import (
     register,
 )
 from simsched.policy.contract.blocks import THREAD_GROUPS, system_pages
+from simsched.policy.parts.static_order import own_lists
 from simsched.workload.builder import ranks
 from simsched.workload.graph import TaskGraph
 
@@ -58,10 +58,9 @@ class PinnedThreads(PlacedPolicy[None]):
         counts = np.bincount(graph.task_class, minlength=len(graph.class_names))
         worker = np.empty(graph.n_tasks, np.int32)
         worker[order] = ranks(counts) % view.n_workers
-        return Plan(
-            acquire=(AcquireStep("worker", "own", "oldest"),),
+        return own_lists(
+            worker,
             spawn_order=PARENT_FIRST,
-            instance_of=worker,
             balancing=None
             if self.page_migration == "off" or graph is view.workload.init
             else system_pages(

@@ -6,10 +6,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, param, register
-from simsched.policy.parts.loop import dependence_levels, flattened, least_of_loop, static_chunks
-from simsched.policy.parts.static_order import tied
-from simsched.workload.graph import Int32Array, TaskGraph, Workload
+from simsched.policy import PlacedPolicy, Plan, PlanView, param, register
+from simsched.policy.parts.loop import (
+    ASSIGNMENTS,
+    assigned,
+    dependence_levels,
+    flattened,
+    least_of_loop,
+)
+from simsched.policy.parts.static_order import own_lists, tied
+from simsched.workload.graph import TaskGraph, Workload
 
 
 @register("manual_static")
@@ -24,18 +30,17 @@ class ManualStatic(PlacedPolicy[None]):
 
     Notes
     -----
-    The program is written as explicit threads: its spawn tree becomes a list of leaves
-    (:func:`~simsched.policy.parts.loop.flatten`), which is divided once. A worker runs its own
-    tasks in the order of its list, first those that wait for none, then those that wait for these,
-    and so on; it waits for one whose data are not ready. Readings: docs/sources/cab.md.
+    The spawn tree becomes a list of leaves (:func:`~simsched.policy.parts.loop.flatten`), which is
+    divided once. A worker runs its own tasks in the order of its list, first those that wait for
+    none, then those that wait for these, and so on; it waits for one whose data are not ready.
+    Readings: docs/sources/cab.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 2.2 (manual scheduling).
+    Q. Chen, M. Guo, Springer 2017, section 2.2 (manual scheduling).
     """
 
-    assignment: str = param("block", choices=("block", "cyclic"))
+    assignment: str = param("block", choices=ASSIGNMENTS)
 
     least = staticmethod(least_of_loop)
 
@@ -46,19 +51,11 @@ class ManualStatic(PlacedPolicy[None]):
         return replace(workload, graph=self._listed(view, workload.graph), init=init)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        return Plan(
-            acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=self._owner(view, graph)
-        )
-
-    def _owner(self, view: PlanView, graph: TaskGraph) -> Int32Array:
-        """Return the worker of each task."""
-        if self.assignment == "block":
-            return static_chunks(graph.n_tasks, view.n_workers)
-        return np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
+        return own_lists(assigned(graph.n_tasks, view.n_workers, self.assignment))
 
     def _listed(self, view: PlanView, graph: TaskGraph) -> TaskGraph:
         """Return the graph with the tasks of every worker in a row."""
-        owner = self._owner(view, graph)
+        owner = assigned(graph.n_tasks, view.n_workers, self.assignment)
         by_owner = np.lexsort((dependence_levels(graph), owner))
         first, second = by_owner[:-1], by_owner[1:]
         same = owner[first] == owner[second]

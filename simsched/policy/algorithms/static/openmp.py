@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     AcquireStep,
@@ -17,21 +16,12 @@ from simsched.policy import (
     preset,
     register,
 )
-from simsched.policy.parts.loop import flattened, least_of_loop, static_chunks
-from simsched.policy.parts.static_order import tied
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.policy.parts.loop import ASSIGNMENTS, assigned, flattened, least_of_loop
+from simsched.policy.parts.static_order import own_lists, tied
+from simsched.workload.graph import BoolArray, Int64Array, TaskGraph, Workload
 
 
-def dynamic_chunks(n_items: int, chunk: int) -> NDArray[np.int64]:
-    """Return where the chunks of a dynamic schedule begin.
-
-    >>> dynamic_chunks(7, 3).tolist()
-    [0, 3, 6]
-    """
-    return np.arange(0, n_items, chunk)
-
-
-def guided_chunks(n_items: int, n_workers: int, chunk: int) -> NDArray[np.int64]:
+def guided_chunks(n_items: int, n_workers: int, chunk: int) -> Int64Array:
     """Return where the chunks of a guided schedule begin.
 
     A chunk has ``max(ceil(r / n_workers), chunk)`` items, r being those that nobody has taken yet.
@@ -60,9 +50,9 @@ class OpenmpStatic(PlacedPolicy[None]):
 
     Notes
     -----
-    A spawn tree becomes a loop over its leaves (:func:`~simsched.policy.parts.loop.flatten`), that
-    of the initialisation too. A worker runs its own items only, in the order in which they become
-    ready, and waits at the end of the iteration. Readings: docs/sources/bats.md.
+    A spawn tree becomes a loop over its leaves (:func:`~simsched.policy.parts.loop.flatten`). A
+    worker runs its own items only, in the order in which they become ready. Readings:
+    docs/sources/bats.md.
 
     References
     ----------
@@ -70,7 +60,7 @@ class OpenmpStatic(PlacedPolicy[None]):
     H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 9 (the OpenMP baseline).
     """
 
-    schedule: str = param("block", choices=("block", "cyclic"))
+    schedule: str = param("block", choices=ASSIGNMENTS)
 
     least = staticmethod(least_of_loop)
 
@@ -78,19 +68,15 @@ class OpenmpStatic(PlacedPolicy[None]):
         return flattened(view.workload)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        if self.schedule == "block":
-            owner = static_chunks(graph.n_tasks, view.n_workers)
-        else:
-            owner = np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
-        return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=owner)
+        return own_lists(assigned(graph.n_tasks, view.n_workers, self.schedule))
 
 
-def _begins(graph: TaskGraph) -> NDArray[np.bool_]:
+def _begins(graph: TaskGraph) -> BoolArray:
     """Return which items begin a chunk: all, unless each item waits at most for the one before."""
     source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
     if not np.all(source == graph.succ - 1):
         return np.ones(graph.n_tasks, bool)
-    begins: NDArray[np.bool_] = graph.in_degree == 0
+    begins: BoolArray = graph.in_degree == 0
     return begins
 
 
@@ -102,18 +88,16 @@ class OpenmpDynamic(PlacedPolicy[None]):
     Parameters
     ----------
     schedule : {"dynamic", "guided"}
-        Chunks of one size (``schedule(dynamic, chunk)``), or in proportion to what is left of the
-        loop (``schedule(guided, chunk)``).
+        Chunks of `chunk` items (``schedule(dynamic, chunk)``), or of the share of one worker in
+        what is left of the loop (``schedule(guided, chunk)``).
     chunk : int
         Items of a chunk, or the least number of them.
 
     Notes
     -----
-    The program becomes a loop as for :class:`OpenmpStatic`. A dynamic chunk has `chunk` consecutive
-    items, a guided one the share of one worker in what is left, at least `chunk`. Workers take
-    chunks in the order of the loop, under one lock, and run their items one after the other. Loops
-    whose items wait for others are taken item by item as they become ready. Readings:
-    docs/sources/bats.md.
+    The program becomes a loop as for :class:`OpenmpStatic`. Workers take chunks in the order of the
+    loop, under one lock, and run their items one after the other; items that wait for others are
+    taken one by one as they become ready. Readings: docs/sources/bats.md.
 
     References
     ----------
@@ -132,7 +116,6 @@ class OpenmpDynamic(PlacedPolicy[None]):
         return replace(workload, graph=self._in_chunks(view, workload.graph), init=init)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return one queue of chunks."""
         return Plan(
             acquire=(
                 AcquireStep("worker", "own", "oldest"),
@@ -147,7 +130,7 @@ class OpenmpDynamic(PlacedPolicy[None]):
         if graph.n_edges > 0:
             return graph
         begins = (
-            dynamic_chunks(graph.n_tasks, self.chunk)
+            np.arange(0, graph.n_tasks, self.chunk)
             if self.schedule == "dynamic"
             else guided_chunks(graph.n_tasks, view.n_workers, self.chunk)
         )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from simsched.files.errors import PolicyError
-from simsched.policy import PARENT_FIRST, AcquireStep, PlacedPolicy, Plan, PlanView, param, register
-from simsched.policy.parts.static_order import tied
-from simsched.workload.graph import Int32Array, TaskGraph, Workload
+from simsched.policy import PARENT_FIRST, PlacedPolicy, Plan, PlanView, param, register
+from simsched.policy.parts.loop import assigned
+from simsched.policy.parts.static_order import own_lists, tied
+from simsched.workload.graph import Int64Array, TaskGraph, Workload
 
 
 @register("recorded")
@@ -44,7 +44,6 @@ class Recorded(PlacedPolicy[None]):
     overtake: bool = param(False)
 
     def prepare(self, view: PlanView) -> Workload:
-        """Return the program with its tasks tied into the recorded order."""
         workload = view.workload
         graph = workload.graph
         for name, values in (("worker", self.worker), ("after", self.after)):
@@ -58,21 +57,13 @@ class Recorded(PlacedPolicy[None]):
         return replace(workload, graph=_tied(graph, np.asarray(self.after, np.int64)))
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return one pool per worker, from which its tasks are taken as they become ready."""
-        return Plan(
-            acquire=(AcquireStep("worker", "own", "oldest"),),
-            spawn_order=PARENT_FIRST,
-            instance_of=self._workers(view, graph),
-        )
-
-    def _workers(self, view: PlanView, graph: TaskGraph) -> Int32Array:
-        """Return the worker of each task."""
+        worker = np.asarray(self.worker, np.int32)
         if not self.worker or graph is view.workload.init:
-            return np.arange(graph.n_tasks, dtype=np.int32) % np.int32(view.n_workers)
-        return np.asarray(self.worker, np.int32)
+            worker = assigned(graph.n_tasks, view.n_workers, "cyclic")
+        return own_lists(worker, spawn_order=PARENT_FIRST)
 
 
-def _tied(graph: TaskGraph, after: np.ndarray[Any, np.dtype[np.int64]]) -> TaskGraph:
+def _tied(graph: TaskGraph, after: Int64Array) -> TaskGraph:
     """Return the graph with an edge to each task from the one that it has to follow."""
     wrong = np.flatnonzero((after < -1) | (after >= graph.n_tasks))
     if len(wrong):

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from simsched.policy import AcquireStep, HookView, Plan, PlanView, Ranked, Transfer, param, register
-from simsched.policy.parts.clusters import OWN, AskingPolicy, Clusters, Int32Array
-from simsched.workload.graph import TaskGraph
+from simsched.policy.parts.clusters import OWN, AskingPolicy, Clusters
+from simsched.workload.graph import Int32Array, TaskGraph
 
 
 @register("chs")
@@ -26,8 +26,8 @@ class Chs(AskingPolicy):
     The workers of a cluster form a complete tree in the order of their numbers. An idle worker
     takes a task from the first one of its subtree, in preorder, that has one; failing that from its
     parent, then from the parent's other subtrees, and so on to the root. When a whole cluster is
-    idle its root asks the root of a random other cluster, which searches its tree in the same way,
-    and waits for the answer: one request per cluster. The arity is not published.
+    idle its root asks the root of a random other cluster, which searches its tree in the same way.
+    Readings: docs/sources/laws.md.
 
     References
     ----------
@@ -38,7 +38,6 @@ class Chs(AskingPolicy):
     arity: int = param(2, low=1)
 
     def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
-        """Return the plan in which idle workers follow the tree of their cluster."""
         rank = tree_ranks(state.members, view.n_workers, self.arity)
         return self._plan(OWN, AcquireStep("worker", "same_domain", "oldest", choice=Ranked(rank)))
 

@@ -25,9 +25,8 @@ class Cls(AskingPolicy):
     -----
     Inside a cluster workers steal from uniformly random others. Each reports the length of its
     queue every `period_s`, and 0 when it finds nothing. When the sum of a cluster's reports is
-    below the threshold, its coordinator, the first worker, asks a random worker of a random other
-    cluster for a task, without waiting; it enters the coordinator's own queue. With one cluster
-    this is random stealing. Intervals and thresholds are not published; reports cost nothing.
+    below the threshold, its coordinator asks a random worker of a random other cluster for a task,
+    without waiting; it enters the coordinator's own queue. Readings: docs/sources/laws.md.
 
     References
     ----------
@@ -39,7 +38,6 @@ class Cls(AskingPolicy):
     most_in_flight: int = param(1, low=1)
 
     def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
-        """Return random stealing inside clusters."""
         return self._plan(OWN, IN_CLUSTER)
 
     def on_idle(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:

@@ -26,7 +26,7 @@ from simsched.policy.parts.footprint import (
     exact_footprint,
     shared_cache_bytes,
 )
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import BoolArray, TaskGraph
 
 PRIVATE, ABOVE, SHARED, INSIDE = 0, 1, 2, 3  #: pool groups
 
@@ -49,7 +49,7 @@ class ControlledPdf(PlacedPolicy[None]):
     ----------
     G. E. Blelloch, R. A. Chowdhury, P. B. Gibbons, V. Ramachandran, S. Chen, M. Kozuch, *Provably
     good multicore cache performance for divide-and-conquer algorithms*, SODA 2008. Q. Chen, M. Guo,
-    *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.2.
+    Springer 2017, section 3.2.
     """
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
@@ -71,7 +71,7 @@ class ControlledPdf(PlacedPolicy[None]):
         return _supernode_plan(group_of, active)
 
 
-def _supernode_plan(group_of: NDArray[np.int8], active: NDArray[np.bool_]) -> Plan:
+def _supernode_plan(group_of: NDArray[np.int8], active: BoolArray) -> Plan:
     """Return the plan for tasks that have been dealt out to the pool groups."""
     return Plan(
         acquire=(

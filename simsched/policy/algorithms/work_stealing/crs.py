@@ -19,14 +19,7 @@ class Crs(AskingPolicy):
     A worker whose own queue is empty asks a random worker of a random other cluster for a task,
     unless an earlier request of its own has not been answered, and steals from random workers of
     its cluster meanwhile. The answer is not cancelled if that succeeds; the task then waits in the
-    worker's queue.
-
-    Differences from algorithm 4: where a local steal succeeds, the request goes out when the steal
-    is over and its task starts, not before the steal. A request finds what the victim has at the
-    time when it is sent. A task that arrives while the worker's queue is not empty is the next one
-    that the worker takes; in the source it enters at the end of thieves. A waiting worker does not
-    search again and again but is woken by tasks of its cluster, and asks again at the next look,
-    every `period_s`, not as soon as an answer brings nothing.
+    worker's queue. Readings: docs/sources/laws.md.
 
     References
     ----------
@@ -35,7 +28,6 @@ class Crs(AskingPolicy):
     """
 
     def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
-        """Return random stealing inside clusters."""
         return self._plan(OWN, IN_CLUSTER)
 
     def on_acquire(

@@ -19,8 +19,8 @@ from simsched.policy import (
     register,
 )
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.policy.parts.subgraphs import levels
-from simsched.workload.graph import Int64Array, TaskGraph
+from simsched.policy.parts.subgraphs import depths
+from simsched.workload.graph import TaskGraph
 
 SLAVE, LOCAL, GLOBAL = 0, 1, 2  #: pool groups
 
@@ -32,14 +32,6 @@ def default_limit(n_groups: int) -> int:
     3
     """
     return math.ceil(math.log2(n_groups)) + 1
-
-
-def task_levels(graph: TaskGraph, root_level: int) -> Int64Array:
-    """Return the level of each task, parentless ones having `root_level`; shape (n_tasks,)."""
-    level = np.zeros(graph.n_tasks, np.int64)
-    for depth, tasks in enumerate(levels(graph)):
-        level[tasks] = depth + root_level
-    return level
 
 
 @register("hws")
@@ -62,20 +54,19 @@ class Hws(PlacedPolicy[None]):
 
     References
     ----------
-    J.-N. Quintin, F. Wagner, *Hierarchical work-stealing*, Euro-Par 2010. Q. Chen, M. Guo, *Task
-    Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.2.
+    J.-N. Quintin, F. Wagner, *Hierarchical work-stealing*, Euro-Par 2010. Q. Chen, M. Guo, Springer
+    2017, section 3.2.
     """
 
     limit: int = param(0, low=0)
     root_level: int = param(1, low=0, high=1)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return the plan with tasks dealt out by their level."""
         if graph is view.workload.init or len(graph.child) == 0:
             return stealing_plan()
         sizes = np.bincount(view.worker_domain)
         limit = self.limit or default_limit(int(np.count_nonzero(sizes)))
-        level = task_levels(graph, self.root_level)
+        level = depths(graph) + self.root_level
         return Plan(
             acquire=self._search_order(has_slaves=int(sizes[sizes > 0].min()) > 1),
             pool_groups=(

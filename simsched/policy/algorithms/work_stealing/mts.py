@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     PARENT_FIRST,
@@ -21,7 +20,7 @@ from simsched.policy import (
     register,
 )
 from simsched.policy.contract.base import EngineState
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import Int64Array, TaskGraph
 
 SHEPHERD = 1  #: pool group of the sockets' queues
 
@@ -56,16 +55,14 @@ class Mts(PlacedPolicy[MtsState]):
     -----
     Workers take the newest task of their socket's queue, which stays close to the serial order. The
     first one that finds it empty becomes the thief and takes the oldest tasks of another socket's
-    queue; the others wait meanwhile. A thief that has found nothing goes on looking. A task that no
-    worker of its own socket is about to take is noticed by the thief of a random socket that looks.
-    Workers take the lock of their socket's queue for every operation. Readings:
+    queue; the others wait meanwhile. A thief that has found nothing goes on looking. Readings:
     docs/sources/cab.md.
 
     References
     ----------
     S. L. Olivier, A. K. Porterfield, K. B. Wheeler, M. Spiegel, J. F. Prins, *OpenMP task
-    scheduling strategies for multicore NUMA systems*, IJHPCA 26(2), 2012. Q. Chen, M. Guo, *Task
-    Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.2.
+    scheduling strategies for multicore NUMA systems*, IJHPCA 26(2), 2012. Q. Chen, M. Guo, Springer
+    2017, section 3.2.
     """
 
     victim: str = param("random", choices=("random", "nearest"))
@@ -77,7 +74,6 @@ class Mts(PlacedPolicy[MtsState]):
         return MtsState({d: np.flatnonzero(view.worker_domain == d).tolist() for d in sockets})
 
     def plan(self, view: PlanView, state: MtsState, graph: TaskGraph) -> Plan:
-        """Return the plan in which workers look at the queue of their socket only."""
         return Plan(
             acquire=(AcquireStep("shepherd", "own", "newest"),),
             pool_groups=(PoolGroup("worker"), PoolGroup("shepherd", scope="domain", locked=True)),
@@ -171,7 +167,7 @@ class Mts(PlacedPolicy[MtsState]):
             if spare[victim] <= 0:
                 probes_ps += _at(costs.steal_probe_ps, away)
                 continue
-            count = min(self._batch(state), spare[victim])
+            count = min(self.batch or max(map(len, state.members.values())), spare[victim])
             spare[victim] -= count
             cost_ps = _at(costs.steal_ps, away) + (count - 1) * costs.push_ps
             delay_ps = max(1, probes_ps // n_looking + cost_ps)
@@ -182,14 +178,11 @@ class Mts(PlacedPolicy[MtsState]):
     def _victims(self, view: PlanView, state: MtsState, own: int) -> list[int]:
         """Return other sockets in the order in which a thief looks at them."""
         others = [socket for socket in state.members if socket != own]
-        order: NDArray[np.int64] = view.rng.permutation(len(others))
+        order: Int64Array = view.rng.permutation(len(others))
         drawn = [others[place] for place in order.tolist()]
         if self.victim == "nearest":
             drawn.sort(key=lambda socket: int(view.machine.domain_hops[own, socket]))
         return drawn
-
-    def _batch(self, state: MtsState) -> int:
-        return self.batch or max(map(len, state.members.values()))
 
 
 def _at(costs_ps: tuple[int, ...], distance: int) -> int:

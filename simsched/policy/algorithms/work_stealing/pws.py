@@ -29,8 +29,8 @@ class Pws(PlacedPolicy[None]):
 
     References
     ----------
-    J.-N. Quintin, F. Wagner, *Hierarchical work-stealing*, Euro-Par 2010. Q. Chen, M. Guo, *Task
-    Scheduling for Multi-core and Parallel Architectures*, Springer 2017, section 3.2.
+    J.-N. Quintin, F. Wagner, *Hierarchical work-stealing*, Euro-Par 2010. Q. Chen, M. Guo, Springer
+    2017, section 3.2.
     """
 
     spawn: str = param("child_first", choices=tuple(SPAWN_ORDERS))

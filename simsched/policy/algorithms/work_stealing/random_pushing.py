@@ -25,24 +25,19 @@ class RandomPushing(ClusterPolicy):
     -----
     A worker that has generated a task (spawned it, or ended the last one for which it waited) and
     whose queue, with this task, is longer than the threshold sends its oldest task to a uniformly
-    random other worker, inside or outside its cluster, and goes on. It keeps the task if as many as
-    allowed are on their way. Tasks with which iterations begin, and those that arrive, count
-    as the first worker's. A worker with an empty queue waits; one that receives tasks does not
-    send them on before it generates some. A push takes as long as a steal, although it asks for
-    nothing. Thresholds are not published.
+    random other worker, inside or outside its cluster, and goes on. One with an empty queue waits.
+    Readings: docs/sources/laws.md.
 
     References
     ----------
     R. V. van Nieuwpoort, T. Kielmann, H. E. Bal, *Efficient load balancing for wide-area
-    divide-and-conquer applications*, PPoPP 2001. Q. Chen, M. Guo, *Task Scheduling for Multi-core
-    and Parallel Architectures*, Springer 2017, section 4.3.1.
+    divide-and-conquer applications*, PPoPP 2001. Q. Chen, M. Guo, Springer 2017, section 4.3.1.
     """
 
     threshold: int = param(1, low=0)
     most_in_flight: int = param(4, low=1)
 
     def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
-        """Return the plan in which workers look at their own queue only."""
         return self._plan(OWN)
 
     def on_ready(

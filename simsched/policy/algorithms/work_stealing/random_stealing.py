@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     CHILD_FIRST,
@@ -21,8 +20,9 @@ from simsched.policy import (
     register,
 )
 from simsched.policy.contract.base import S
-from simsched.policy.parts.core_groups import Int32Array, core_groups
-from simsched.workload.graph import TaskGraph
+from simsched.policy.parts.core_groups import core_groups
+from simsched.policy.parts.subgraphs import main_tasks
+from simsched.workload.graph import BoolArray, Int32Array, TaskGraph
 
 SPAWN_ORDERS = {"child_first": CHILD_FIRST, "parent_first": PARENT_FIRST}
 
@@ -32,7 +32,7 @@ def stealing_plan(
     local_take: str = "newest",
     steal_take: str = "oldest",
     roots: str = "round_robin",
-    active_workers: NDArray[np.bool_] | None = None,
+    active_workers: BoolArray | None = None,
 ) -> Plan:
     """Return the plan of random stealing; parameters as for `RandomStealing`."""
     return Plan(
@@ -53,7 +53,7 @@ def main_on_fastest(plan: Plan, view: PlanView, graph: TaskGraph, group: Int32Ar
     Its continuations are in the pools that everybody steals from. The plan stays as it is where all
     cores are equal or of different kinds, or not exactly one task without a parent spawns others.
     """
-    main = (graph.parent < 0) & (np.diff(graph.child_ptr) > 0)
+    main = main_tasks(graph)
     kinds = view.machine.thread_group[view.worker_thread]
     alike = len({view.machine.core_groups[kind].kind for kind in kinds.tolist()}) == 1
     if not group.any() or not alike or int(main.sum()) != 1:
@@ -85,7 +85,7 @@ class RandomStealing(PlacedPolicy[S]):
         worker.
     main : {"fastest", "anywhere"}
         Where the main task starts on cores of different speeds: on one of the fastest group
-        (:func:`main_on_fastest`), as the study does, or on the one that takes it first.
+        (:func:`main_on_fastest`), or on the one that takes it first.
 
     Notes
     -----
@@ -94,8 +94,8 @@ class RandomStealing(PlacedPolicy[S]):
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    sections 2.2-2.3, 4.9, 5.9. R. D. Blumofe, C. E. Leiserson, J. ACM 46(5), 1999.
+    Q. Chen, M. Guo, Springer 2017, sections 2.2-2.3, 4.9, 5.9. R. D. Blumofe, C. E. Leiserson, J.
+    ACM 46(5), 1999.
     """
 
     spawn: str = param("child_first", choices=tuple(SPAWN_ORDERS))
@@ -123,8 +123,7 @@ class SingleThread(RandomStealing[None]):
 
     Notes
     -----
-    What the latency of a kind of memory is measured with: data lie where the first worker touches
-    them, on its own node of that kind as far as they fit.
+    Data lie where the first worker touches them. Readings: docs/sources/bats.md.
 
     References
     ----------
@@ -132,27 +131,24 @@ class SingleThread(RandomStealing[None]):
     """
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        """Return stealing with one active worker."""
         only_first = np.arange(view.n_workers) == 0
         return stealing_plan(self.spawn, self.local_take, self.steal_take, "first", only_first)
 
 
 preset("cilk_a", RandomStealing, "Cilk with pinned workers.")
-preset("cilk_dram", RandomStealing, "Cilk with all data on DRAM nodes.", placement="all_dram")
+for _name, _class, _text, _placement in (
+    ("cilk_dram", RandomStealing, "Cilk with all data on DRAM nodes.", "all_dram"),
+    ("cilk_h", RandomStealing, "Cilk with all data on HBM nodes.", "membind_hbm"),
+    ("cilk_dram_1t", SingleThread, "Cilk with one thread, data in DRAM.", "all_dram"),
+    ("cilk_hbm_1t", SingleThread, "Cilk with one thread, data in HBM.", "membind_hbm"),
+    ("cilk_interleave", RandomStealing, "Cilk with data dealt out to all nodes.", "interleave"),
+):
+    preset(_name, _class, _text, placement=_placement)
 preset(
     "cilk_c",
     RandomStealing,
     "Cilk on a machine whose HBM is a memory-side cache, data behind it.",
     placement="cached_dram",
-)
-preset("cilk_h", RandomStealing, "Cilk with all data on HBM nodes.", placement="membind_hbm")
-preset("cilk_dram_1t", SingleThread, "Cilk with one thread, data in DRAM.", placement="all_dram")
-preset("cilk_hbm_1t", SingleThread, "Cilk with one thread, data in HBM.", placement="membind_hbm")
-preset(
-    "cilk_interleave",
-    RandomStealing,
-    "Cilk with data dealt out to all nodes.",
-    placement="interleave",
 )
 preset(
     "pfws",

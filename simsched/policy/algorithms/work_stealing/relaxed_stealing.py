@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simsched.policy import (
     PARENT_FIRST,
@@ -18,7 +17,7 @@ from simsched.policy import (
     register,
 )
 from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import Int32Array, TaskGraph
 
 
 @dataclass(eq=False)
@@ -26,7 +25,7 @@ class Retained:
     """The schedule that is kept."""
 
     #: shape (n_tasks,): who executes each task; None until an iteration has been recorded
-    worker: NDArray[np.int32] | None = None
+    worker: Int32Array | None = None
 
 
 @register("relws")
@@ -36,10 +35,10 @@ class RelaxedStealing(PlacedPolicy[Retained]):
 
     Notes
     -----
-    Iteration 1 runs under random stealing, child first. Who has executed each task is kept, and
-    from iteration 2 on a task enters the pool of that worker when it is spawned or its predecessors
-    have ended. A worker takes its tasks in the order in which they come; one that has none steals
-    the newest task of a random victim. Readings: docs/sources/bats.md.
+    Iteration 1 runs under random stealing, child first. From iteration 2 on a task enters the pool
+    of the worker that has executed it then. A worker takes its tasks in the order in which they
+    come; one that has none steals the newest task of a random victim. Readings:
+    docs/sources/bats.md.
 
     References
     ----------

@@ -63,8 +63,7 @@ class Slaw(PlacedPolicy[SlawState]):
     References
     ----------
     Y. Guo, J. Zhao, V. Cave, V. Sarkar, *SLAW: a scalable locality-aware adaptive work-stealing
-    scheduler*, IPDPS 2010. Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel
-    Architectures*, Springer 2017, section 3.2.
+    scheduler*, IPDPS 2010. Q. Chen, M. Guo, Springer 2017, section 3.2.
     """
 
     stack_limit: int = param(256, low=1)

@@ -45,17 +45,15 @@ class Tatl(PlacedPolicy[TatlState]):
     -----
     A queue becomes a victim on reaching ``S = C - lambda T_push + mu T_pop`` entries and a thief on
     falling to ``s = mu T_pop``; lambda and mu are the rates at which entries arrive and leave,
-    counted since the start, T_push and T_pop the costs of the machine. A worker takes the oldest of
-    its own tasks (front); when it has none it takes the newest one (rear) of a random victim queue
-    of its domain, else of another domain, and goes on looking until there is one. The task is on
-    its way for as long as a steal over that distance costs, and is then queued at the thief. Tasks
-    are spawned parent first. Readings: docs/sources/laws.md.
+    T_push and T_pop the costs of the machine. A worker takes the oldest of its own tasks; when it
+    has none it takes the newest one of a random victim queue of its domain, else of another domain,
+    and goes on looking until there is one. Readings: docs/sources/laws.md.
 
     References
     ----------
     K. Vikranth, R. Wankar, C. R. Rao, *Topology aware task stealing for on-chip NUMA multi-core
-    processors*, Procedia Computer Science 18, 2013. Q. Chen, M. Guo, *Task Scheduling for
-    Multi-core and Parallel Architectures*, Springer 2017, section 4.3.5 and algorithm 5.
+    processors*, Procedia Computer Science 18, 2013. Q. Chen, M. Guo, Springer 2017, section 4.3.5
+    and algorithm 5.
     """
 
     capacity: int = param(64, low=2)
@@ -65,7 +63,6 @@ class Tatl(PlacedPolicy[TatlState]):
         return TatlState([False] * n, [0] * n, [0] * n, [0] * n)
 
     def plan(self, view: PlanView, state: TatlState, graph: TaskGraph) -> Plan:
-        """Return the plan in which workers look at their own queue only."""
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             spawn_order=PARENT_FIRST,
@@ -120,11 +117,11 @@ class Tatl(PlacedPolicy[TatlState]):
         domain = view.worker_domain
         victims = [v for v in range(view.n_workers) if state.is_victim[v] and v != worker]
         near = [v for v in victims if domain[v] == domain[worker]]
-        for candidates in (near, victims):
-            if candidates:
-                victim = candidates[int(view.rng.integers(len(candidates)))]
-                return self._steal(view, state, worker, victim, taken)
-        return None
+        candidates = near or victims
+        if not candidates:
+            return None
+        victim = candidates[int(view.rng.integers(len(candidates)))]
+        return self._steal(view, state, worker, victim, taken)
 
     def thresholds(self, view: HookView, state: TatlState, worker: int) -> tuple[int, int]:
         """Return s and S of a worker's queue, in entries."""

@@ -21,13 +21,12 @@ class WorkSharing(PlacedPolicy[None]):
 
     Notes
     -----
-    Tasks are spawned parent first. The contention of the lock grows with the number of workers.
-    Readings: docs/sources/cab.md.
+    Tasks are spawned parent first. Readings: docs/sources/cab.md.
 
     References
     ----------
-    Q. Chen, M. Guo, *Task Scheduling for Multi-core and Parallel Architectures*, Springer 2017,
-    section 2.2. H. Zhao et al., ACM TACO 15(4), article 55, 2018, section 2 (task sharing).
+    Q. Chen, M. Guo, Springer 2017, section 2.2. H. Zhao et al., ACM TACO 15(4), article 55, 2018,
+    section 2 (task sharing).
     """
 
     take: str = param("oldest", choices=TAKES)

@@ -1,4 +1,5 @@
-from simsched.policy.parts.schedules import Estimates, FloatArray, Int32Array
+from simsched.policy.parts.schedules import Estimates
+from simsched.workload.graph import FloatArray, Int32Array
 
 def upward_ranks(
     estimates: Estimates, mean_s: FloatArray, edge_time_s: FloatArray
