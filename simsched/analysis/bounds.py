@@ -275,7 +275,7 @@ def shortest_times(
     """
     n = graph.n_tasks
     compute = np.concatenate(
-        [(graph.ops[rows] / speed[:, None]).min(axis=0), _joins(graph, rows, speed)]
+        [(ops[rows] / speed[:, None]).min(axis=0) for ops in (graph.ops, graph.join_ops)]
     )
     task = np.repeat(np.arange(n), np.diff(graph.access_ptr))
     in_join = np.arange(graph.n_accesses) >= graph.join_access[task]
@@ -290,12 +290,6 @@ def shortest_times(
     segment = np.maximum(compute[owner] * weight, transfer)
     time = np.where(count > 0, np.bincount(owner, weights=segment, minlength=2 * n), compute)
     return time[:n], time[n:]
-
-
-def _joins(graph: TaskGraph, rows: list[int], speed: FloatArray) -> FloatArray:
-    """Return the shortest computing times of joins."""
-    shortest: FloatArray = (graph.join_ops[rows] / speed[:, None]).min(axis=0)
-    return shortest
 
 
 def _uncacheable(graph: TaskGraph, able: Capability) -> NDArray[np.bool_]:

@@ -89,18 +89,15 @@ def _print_csv(found: duckdb.DuckDBPyConnection, names: list[str]) -> None:
 
 def _print_table(found: duckdb.DuckDBPyConnection, names: list[str]) -> int:
     """Print the first rows as a table; return how many there are besides."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+    from simsched.report.terminal import plain_table
 
     rows = found.fetchmany(MAX_SHOWN)
-    table = Table(box=box.SIMPLE_HEAD)
-    for position, name in enumerate(names):
-        is_number = all(isinstance(row[position], int | float | None) for row in rows)
-        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_shown(value)) for value in row))
-    say(table)
+    words = [
+        name
+        for position, name in enumerate(names)
+        if not all(isinstance(row[position], int | float | None) for row in rows)
+    ]
+    say(plain_table(names, (map(_shown, row) for row in rows), left=words, fold=names))
     more = 0
     while rest := found.fetchmany(BATCH):
         more += len(rest)

@@ -24,11 +24,12 @@ from uuid import uuid4
 from simsched.experiment.cell_run import events_path, run_cell
 from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import code_digest
-from simsched.experiment.parcel import Contents, Parcel, modules_of, packed, unpack, write_bytes
+from simsched.experiment.parcel import Contents, Parcel, modules_of, packed, unpack
 from simsched.experiment.pool import Finished, Listener, WorkerLostError, is_portable
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, answered, check_code, check_policy
+from simsched.files.atomic import write_bytes
 from simsched.files.errors import ConfigurationError, SimschedError
 
 Client = Any

@@ -22,7 +22,7 @@ from typing import Any
 from simsched.experiment.cells import Cell
 from simsched.experiment.inputs import WorkloadSource
 from simsched.experiment.worker import unpacked
-from simsched.files.atomic import write_atomically
+from simsched.files.atomic import write_bytes
 from simsched.files.errors import ConfigurationError
 from simsched.names.imports import user_imports
 from simsched.names.loading import USER_MODULE, is_of_user_file
@@ -233,12 +233,3 @@ def _placed(scratch: Path, name: str, content: bytes) -> Path:
             path.parent.mkdir(exist_ok=True)
             write_bytes(path, content)
     return path
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all."""
-
-    def fill(temporary: Path) -> None:
-        temporary.write_bytes(content)
-
-    write_atomically(path, fill)

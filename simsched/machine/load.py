@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.files.resources import data_dir
+from simsched.files.resources import shipped
 from simsched.files.units import format_bandwidth, format_time
 from simsched.files.yaml_reader import Document, FieldError, read_document, validate_document
 from simsched.machine.changes import changed
@@ -30,7 +30,7 @@ def list_machines() -> list[str]:
     list of str
         Names that :func:`load_machine` takes.
     """
-    return sorted(path.stem for path in data_dir("machines").glob("*.yaml"))
+    return list(shipped("machines"))
 
 
 def machine_families() -> list[list[str]]:
@@ -106,11 +106,11 @@ def _find(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if isinstance(name_or_path, Path) or path.suffix in {".yaml", ".yml"}:
         return path
-    names = list_machines()
-    if name_or_path not in names:
-        message = unknown_name("machine", name_or_path, names)
+    known = shipped("machines")
+    if name_or_path not in known:
+        message = unknown_name("machine", name_or_path, known)
         raise ConfigurationError(f"{message}, or the path of a .yaml file")
-    return data_dir("machines") / f"{name_or_path}.yaml"
+    return known[name_or_path]
 
 
 def _load(

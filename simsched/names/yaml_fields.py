@@ -24,6 +24,11 @@ def file_name(data: object) -> object:
 FileName = Annotated[str, BeforeValidator(file_name)]
 
 
+def as_list(data: object) -> object:
+    """Accept one entry instead of a list."""
+    return data if isinstance(data, list) else [data]
+
+
 def one_or_more(data: object) -> object:
     """Accept one entry instead of a list; refuse an empty list."""
     if isinstance(data, list) and not data:

@@ -18,7 +18,7 @@ from simsched.experiment.runner import Outcome, run_study
 from simsched.experiment.study import Study
 from simsched.experiment.summary import swept
 from simsched.files.errors import ConfigurationError, nearest
-from simsched.files.resources import data_dir
+from simsched.files.resources import data_dir, shipped
 from simsched.files.yaml_reader import Document, read_document, read_named, validate_document
 from simsched.reproduction.judge import Verdict, judge
 from simsched.reproduction.plan import Planner
@@ -46,7 +46,7 @@ class Family:
 
 def families() -> list[str]:
     """Return the names of the shipped claims files, sorted."""
-    return sorted(path.stem for path in claims_dir().glob("*.yaml"))
+    return list(shipped("experiments", "claims"))
 
 
 def claims_dir() -> Path:
@@ -201,8 +201,7 @@ def claims_about(experiment: str, rows: Sequence[Mapping[str, Any]]) -> list[Ver
     """Return the verdicts on the shipped claims that need no other experiment than one."""
     found: list[Verdict] = []
     numbers = rows_by_point(experiment, rows)
-    for name in families():
-        path = claims_dir() / f"{name}.yaml"
+    for name, path in shipped("experiments", "claims").items():
         if f"experiment: {experiment}" not in path.read_text(encoding="utf-8"):
             continue  # reading hundreds of claims takes a second
         file = validate_document(read_document(path), ClaimsFile)

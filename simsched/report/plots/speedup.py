@@ -11,7 +11,16 @@ from matplotlib.axes import Axes
 
 from simsched.experiment.summary import Estimate, estimate, grouped
 from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.report.plots.common import COLOURS, axes_for, finish, name_rows, row_name, set_limits
+from simsched.report.plots.common import (
+    COLOURS,
+    add_legend,
+    axes_for,
+    finish,
+    label_bar,
+    name_rows,
+    row_name,
+    set_limits,
+)
 from simsched.report.plots.titles import set_xlabel
 
 Row = Mapping[str, Any]
@@ -124,9 +133,7 @@ def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Ax
     for place, (mean, width) in enumerate(zip(means.tolist(), widths.tolist(), strict=True)):
         text = "no run of the baseline" if math.isnan(mean) else f"{mean:.3g}"
         edge = 0.0 if math.isnan(mean) else mean + width
-        axes.annotate(
-            text, (edge, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
-        )
+        label_bar(axes, edge, place, text)
     axes.axvline(1.0, color="#555555", linewidth=0.9, linestyle="--")
     set_xlabel(axes, "times as fast (dashed: equal; with 95 % confidence over seeds)")
     return finish(axes, f"Speed-up over {baseline}")
@@ -156,7 +163,7 @@ def _lines(
     axes.set_ylim(bottom=0.0)
     set_xlabel(axes, x)
     axes.set_ylabel(f"speed-up over {baseline}", fontsize=9)
-    axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    add_legend(axes)
     return finish(axes, f"Speed-up over {baseline} (dashed: equal)")
 
 

@@ -10,27 +10,34 @@ which order), never one whose times are the answer::
         return float(machine_of(machine).n_cores)
 
 Its parameters are keyword-only and typed ``str``, ``int``, ``float``, ``bool``, ``list`` or
-``dict``; it returns a number, a list of numbers or a text.
+``dict``; it returns a number, a list of numbers or a text. Some are the same everywhere: `machine`
+is a shipped one or a YAML file, `workload` a preset or generator with the `parameters`, `policy`
+one that may have parameters in brackets.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
+from simsched.engine.run import simulate
 from simsched.experiment.inputs import machine_named, workload_source
 from simsched.experiment.schema import WorkloadEntry
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
 from simsched.names.parameters import Parameter, checked, parameters_of
 from simsched.names.registry import Entry, Registry
+from simsched.policy import policy_from_spec
+from simsched.trace.run import Run
+from simsched.trace.sink import Events
 from simsched.workload.graph import Workload
 
 Answer = float | list[float] | str
 Function = TypeVar("Function", bound=Callable[..., Answer])
+Value = TypeVar("Value")
 
 
 class _Probe(Entry[Callable[..., Answer]]):
@@ -50,13 +57,7 @@ _probes: Registry[_Probe] = Registry("probe", __name__)
 
 
 def probe(name: str) -> Callable[[Function], Function]:
-    """Register a function under a name.
-
-    Raises
-    ------
-    ValueError
-        The name is taken, or a parameter is not keyword-only or has another type.
-    """
+    """Register a function under a name; ValueError where it is taken or a parameter is wrong."""
 
     def register(function: Function) -> Function:
         _probes.add(_Probe(name, function))
@@ -71,62 +72,43 @@ def probes() -> dict[str, str]:
 
 
 def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
-    """Return what a probe says.
-
-    Parameters
-    ----------
-    name : str
-        The probe.
-    arguments : mapping
-        Values of its parameters.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown probe or argument, an argument of another type, or what the probe raises.
-    """
+    """Return what a probe says; ConfigurationError for unknown names and wrong arguments."""
     found = _probes.find(name)
     return found.function(**checked(f"probe {name}", found.parameters, arguments))
 
 
 def machine_of(name: str) -> Machine:
-    """Return a shipped machine or one from a YAML file, for probes; each is read once.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown name or wrong file.
-    """
+    """Return a machine, for probes; each is read once."""
     return machine_named(name, Path())
 
 
 def workload_of(name: str, parameters: Mapping[str, Any] | None = None) -> Workload:
-    """Return a preset or generator with the seed 0, for probes.
-
-    Parameters
-    ----------
-    name : str
-        The preset or generator.
-    parameters : mapping, optional
-        Of the generator.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown name or parameter.
-    """
+    """Return a preset or generator with the seed 0, for probes."""
     entry = WorkloadEntry(name=name, parameters=dict(parameters or {}))
     return workload_source(entry, Path()).seeded(0).build()
 
 
-def finite(value: int | float, where: str) -> float:
-    """Return a number as probes calculate with it.
+def run_of(
+    machine: str, workload: str, policy: str, parameters: Mapping[str, Any] | None = None
+) -> Run:
+    """Return a run with its events and one worker per hardware thread, for probes."""
+    built = workload_of(workload, parameters)
+    return simulate(machine_of(machine), built, policy_from_spec(policy), events=True)
 
-    Raises
-    ------
-    ConfigurationError
-        It is a whole number beyond all others.
-    """
+
+def events_of(run: Run) -> Events:
+    """Return the events of a run that has them, by column."""
+    assert run.trace is not None
+    return run.trace.events
+
+
+def each_event(run: Run, *columns: str) -> Iterator[tuple[int, ...]]:
+    """Yield some columns of every event."""
+    yield from zip(*(events_of(run)[name].tolist() for name in columns), strict=True)
+
+
+def finite(value: int | float, where: str) -> float:
+    """Return a number as probes calculate with it; ConfigurationError if it is too large."""
     try:
         return float(value)
     except OverflowError:
@@ -136,15 +118,15 @@ def finite(value: int | float, where: str) -> float:
 
 
 def number_of(what: str, name: str, known: Mapping[str, Any]) -> float:
-    """Return an entry that is a number, for probes.
+    """Return an entry that is a number, for probes."""
+    value = chosen(what, name, known)
+    if not isinstance(value, int | float):
+        raise ConfigurationError(f"{name}: found {value!r}, accepted: a number")
+    return finite(value, name)
 
-    Raises
-    ------
-    ConfigurationError
-        There is no such entry, or it is no number.
-    """
+
+def chosen(what: str, name: str, known: Mapping[str, Value]) -> Value:
+    """Return an entry; the error for an unknown name lists the accepted ones."""
     if name not in known:
         raise ConfigurationError(unknown_name(what, name, known))
-    if not isinstance(known[name], int | float):
-        raise ConfigurationError(f"{name}: found {known[name]!r}, accepted: a number")
-    return finite(known[name], name)
+    return known[name]
