@@ -3,7 +3,7 @@
 They are those of the program that a policy is given, not of what the policy makes of it: the edges
 of a schedule and the slower kernels of a divided device are decisions, and a bound that counts them
 would praise the worse schedule. What a policy's runtime may leave out of the program is not counted
-either (:func:`~simsched.analysis.versions.versions`).
+either (:func:`versions`).
 
 Iterations are separated by barriers, so the bounds of the initialisation and of all iterations add
 up. For one iteration three things are bounded:
@@ -38,7 +38,7 @@ device, the bounds are therefore far below what any policy for accelerators achi
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -47,9 +47,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.analysis.digest import content_digest
-from simsched.analysis.versions import versions
 from simsched.machine.caches import CacheInstance
 from simsched.machine.model import Machine, MemoryNode
+from simsched.policy import list_policies
 from simsched.policy.parts.division import is_loop
 from simsched.trace.schema import Summary
 from simsched.workload.builder import entries
@@ -193,6 +193,21 @@ def lower_bounds(machine: Machine, program: Workload, worker_thread: NDArray[np.
             while len(_kept) > MAX_KEPT:
                 _kept.pop(next(iter(_kept)))
     return result
+
+
+def versions(program: Workload) -> list[Workload]:
+    """Return programs of which every policy executes at least one, maybe with additions.
+
+    Each known policy says what it may leave out of a program
+    (:meth:`simsched.policy.contract.base.Policy.least`), also of what others leave.
+    """
+    ways: dict[Callable[[Workload], Iterable[Workload]], None] = dict.fromkeys(
+        info.cls.least for info in list_policies()
+    )
+    found = [program]
+    for least in ways:
+        found = [left for version in found for left in least(version)]
+    return found
 
 
 def _bounds(program: Workload, able: Capability) -> list[float]:

@@ -38,8 +38,8 @@ def reproduce_command(
     recompute: RecomputeOption = False,
 ) -> None:
     """Check published claims: run the experiments that they need, print the verdicts."""
-    from simsched.experiment.options import RunOptions
     from simsched.experiment.progress import ProgressBar
+    from simsched.experiment.runner import RunOptions
     from simsched.files.atomic import check_writable, write_text
     from simsched.report.claims import claims_document, markdown
     from simsched.reproduction.claims import load_families, reproduce

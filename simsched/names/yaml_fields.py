@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from simsched.files.yaml_reader import FieldError, KeyPath
 
+Entry = TypeVar("Entry")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 
 
@@ -34,6 +35,10 @@ def one_or_more(data: object) -> object:
     if isinstance(data, list) and not data:
         raise ValueError("found an empty list, accepted: at least one entry")
     return [data] if isinstance(data, str | Mapping) else data
+
+
+#: One entry or several.
+Several = Annotated[list[Entry], BeforeValidator(one_or_more), Field(min_length=1)]
 
 
 def refuse_repeats(loc: KeyPath, names: Sequence[Hashable], accepted: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -16,7 +16,7 @@ from simsched.report.markdown import paragraph
 from simsched.report.markdown import table as markdown_table
 from simsched.report.tables import number
 from simsched.report.terminal import plain_table
-from simsched.reproduction.claims import Reproduction, summary
+from simsched.reproduction.claims import Reproduction, by_source, summary
 from simsched.reproduction.judge import CaseVerdict, Verdict
 from simsched.reproduction.schema import VALUE_TOLERANCE, Claim, Term
 
@@ -142,7 +142,7 @@ def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
     words = ("claim", "what", "verdict")
     return [
         plain_table(columns, rows, left=words, fold=columns, title=Text(source))
-        for source, found in _by_source(verdicts).items()
+        for source, found in by_source(verdicts).items()
         if (rows := [_row(verdict) for verdict in found if verdict.holds is not None])
     ]
 
@@ -154,14 +154,6 @@ def _row(verdict: Verdict) -> tuple[str, ...]:
     if verdict.holds is False:
         word = f"{word}: {diagnosis_text(verdict)}"
     return claim.id, what_text(claim), published_text(claim), simulated_text(verdict), word
-
-
-def _by_source(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
-    """Return verdicts by the short name of their source."""
-    found: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        found.setdefault(verdict.planned.source, []).append(verdict)
-    return found
 
 
 def summary_table(reproduction: Reproduction) -> Table:
@@ -278,7 +270,7 @@ def markdown(reproduction: Reproduction) -> str:
     rows = [[source, *_shares(found)] for source, found in counted["by_source"].items()]
     rows.append(["**all**", *_shares(_total(counted))])
     lines += [*markdown_table(["source", *COUNTED], rows), ""]
-    for source, verdicts in _by_source(reproduction.all).items():
+    for source, verdicts in by_source(reproduction.all).items():
         failing = [verdict for verdict in verdicts if verdict.holds is False]
         if failing:
             lines += [f"## {source}", "", paragraph(_reference(reproduction, source)), ""]

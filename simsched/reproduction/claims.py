@@ -12,9 +12,8 @@ from typing import Any
 
 from simsched.experiment.cells import Cell
 from simsched.experiment.inputs import located
-from simsched.experiment.options import RunOptions
 from simsched.experiment.pool import Listener
-from simsched.experiment.runner import Outcome, run_study
+from simsched.experiment.runner import Outcome, RunOptions, run_study
 from simsched.experiment.study import Study
 from simsched.experiment.summary import swept
 from simsched.files.errors import ConfigurationError, nearest
@@ -211,16 +210,18 @@ def claims_about(experiment: str, rows: Sequence[Mapping[str, Any]]) -> list[Ver
     return found
 
 
+def by_source(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
+    """Return verdicts by the short name of their source."""
+    found: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        found.setdefault(verdict.planned.source, []).append(verdict)
+    return found
+
+
 def count(verdicts: Iterable[Verdict]) -> dict[str, int]:
     """Return how many claims can be evaluated and how many hold, in all and by kind."""
-    found = {
-        "evaluable": 0,
-        "holding": 0,
-        "ordering_evaluable": 0,
-        "ordering_holding": 0,
-        "numeric_evaluable": 0,
-        "numeric_holding": 0,
-    }
+    kinds, words = ("", "ordering_", "numeric_"), ("evaluable", "holding")
+    found = {f"{kind}{word}": 0 for kind in kinds for word in words}
     for verdict in verdicts:
         if verdict.holds is None:
             continue
@@ -237,9 +238,6 @@ def summary(reproduction: Reproduction) -> dict[str, Any]:
     """
     counted = [v for v in reproduction.all if not v.claim.calibrated_on]
     calibrating = [v for v in reproduction.all if v.claim.calibrated_on]
-    by_source: dict[str, list[Verdict]] = {}
-    for verdict in reproduction.all:
-        by_source.setdefault(verdict.planned.source, []).append(verdict)
     return {
         **count(counted),
         "undiagnosed": sum(v.holds is False and not v.claim.diagnosis for v in reproduction.all),
@@ -249,7 +247,7 @@ def summary(reproduction: Reproduction) -> dict[str, Any]:
                 "not_evaluable": sum(v.holds is None for v in found),
                 "calibration": sum(v.claim.calibrated_on for v in found),
             }
-            for source, found in by_source.items()
+            for source, found in by_source(reproduction.all).items()
         },
         "calibration": count(calibrating),
         "runs": {

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from simsched.reproduction.points import (
-    Constant,
     Measure,
     PlannedClaim,
     Point,
@@ -191,7 +190,7 @@ def _compare(claim: Claim, left: float, operator: str, right: float) -> bool:
 
 
 def _values(series: Series, rows: Rows) -> list[float]:
-    return [item.value if isinstance(item, Constant) else read(item, rows) for item in series.items]
+    return [read(item, rows) if isinstance(item, Reading) else item for item in series.items]
 
 
 def read(reading: Reading, rows: Rows) -> float:

@@ -50,19 +50,12 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Constant:
-    """A number that needs no run."""
-
-    value: float
-
-
-@dataclass(frozen=True)
 class Series:
-    """Readings along an axis, or a single one."""
+    """Readings along an axis, or a single one; also numbers that need no run."""
 
     #: What the readings have in common.
     where: dict[str, str]
-    items: list[Reading | Constant]
+    items: list[Reading | float]
     #: Their places on the axis.
     x: list[float]
 

@@ -29,10 +29,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from simsched.files.errors import unknown_name
 from simsched.files.yaml_reader import FieldError, Section
-from simsched.names.yaml_fields import as_list, one_or_more, refuse_repeats
+from simsched.names.yaml_fields import Several, as_list, refuse_repeats
 
 Text = Annotated[str, Field(min_length=1)]
-Names = Annotated[list[Text], BeforeValidator(one_or_more), Field(min_length=1)]
+Names = Several[Text]
 
 #: How a value and the baseline's become one number.
 Comparison = Literal["reduction_percent", "speedup_percent", "ratio", "difference"]

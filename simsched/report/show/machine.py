@@ -51,8 +51,6 @@ def machine_description(machine: Machine) -> Description:
 def memory_entry(node: MemoryNode) -> str:
     """Return the name of the file's entry that a node was made from.
 
-    Examples
-    --------
     >>> memory_entry(MemoryNode("dram3", "DRAM", 1, 1.0, 1.0, domain=3))
     'dram'
     """
@@ -62,8 +60,6 @@ def memory_entry(node: MemoryNode) -> str:
 def ranges(numbers: Iterable[int]) -> str:
     """Return ascending numbers with runs shortened.
 
-    Examples
-    --------
     >>> ranges([0, 1, 2, 5])
     '0-2, 5'
     """
