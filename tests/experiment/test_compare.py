@@ -51,7 +51,7 @@ def test_what_rounding_leaves_of_sums_is_no_difference() -> None:
     table = difference_table(found)
     shown = dict(zip(*(map(str, table.columns[i].cells) for i in (0, 3)), strict=True))
     assert shown == {"compute": "-1e-06", "idle": "+1e-06", "makespan": "0"}
-    assert list(table.columns[4].cells) == ["-0.0 %", "+0.0 %", "0 %"]
+    assert list(map(str, table.columns[4].cells)) == ["-0.0 %", "+0.0 %", "0 %"]
 
 
 def test_a_policy_with_commas_in_brackets_is_one_word(cells: list[Cell]) -> None:
