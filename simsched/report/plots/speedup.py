@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from simsched.experiment.summary import Estimate, estimate, grouped
+from simsched.experiment.summary import Estimate, beside_baseline, estimate, grouped
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.report.plots.common import (
     COLOURS,
@@ -25,27 +25,6 @@ from simsched.report.plots.titles import set_xlabel
 
 Row = Mapping[str, Any]
 MAX_BARS = 120
-
-
-def speedups(rows: Sequence[Row], baseline: str, others: Sequence[Row] = ()) -> list[Estimate]:
-    """Return the speed-up of every kind of run over the baseline, in the order of `grouped`.
-
-    The makespan of the baseline's run on the same machine, workload, sweep point and seed, which
-    may be among `others`, is divided by the run's. Estimates are over seeds, NaN without a
-    baseline.
-    """
-    groups = grouped(rows)
-    bases = grouped(others) | groups
-    found = []
-    for key, members in groups.items():
-        base = {row["seed"]: row["makespan_s"] for row in bases.get((*key[:-1], baseline), ())}
-        ratios = [
-            base[row["seed"]] / row["makespan_s"]
-            for row in members
-            if row["seed"] in base and row["makespan_s"] > 0
-        ]
-        found.append(estimate(ratios))
-    return found
 
 
 def speedup(
@@ -82,7 +61,10 @@ def speedup(
     ConfigurationError
         No run of the baseline, an unknown column, or too many bars.
     """
-    values = speedups(rows, baseline, others)
+    values = [
+        estimate([other / mine for mine, other in pairs if mine > 0])
+        for _, pairs in beside_baseline(rows, baseline, others)
+    ]
     firsts = [members[0] for members in grouped(rows).values()]
     if all(math.isnan(value.mean) for value in values):
         names = dict.fromkeys(str(row["policy"]) for row in (*others, *rows))
