@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
@@ -79,9 +79,9 @@ def console_on(stream: TextIO) -> Console:
     return ClosingConsole(file=stream, width=width, soft_wrap=False, **style)
 
 
-def print_json(document: Any) -> None:
-    """Print a document as JSON."""
-    sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+def print_json(document: Any, default: Callable[[Any], Any] | None = None) -> None:
+    """Print a document as JSON; `default` returns what stands for values that JSON has not."""
+    sys.stdout.write(json.dumps(document, indent=1, allow_nan=False, default=default) + "\n")
 
 
 def check_output(path: Path | None, suffix: str) -> None:

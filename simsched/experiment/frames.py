@@ -73,18 +73,6 @@ def parameters_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
     return [{name: columns[name][index] for name in columns} for index in range(len(rows))]
 
 
-def identities(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return for each row the columns that say which run it is."""
-    return [
-        {
-            **{key: row[key] for key in IDENTITY if key in row},
-            **{key: value for key, value in row.items() if key.startswith("sweep.")},
-            **parameters,
-        }
-        for row, parameters in zip(rows, parameters_of(rows), strict=True)
-    ]
-
-
 def runs_frame(rows: Sequence[Row]) -> pd.DataFrame:
     """Return one row per run: which it is, then its metrics that are single values."""
     import pandas as pd
@@ -109,8 +97,11 @@ def frame_of(rows: Sequence[Row], parts: Callable[[Row], Iterable[dict[str, Any]
     """Return one row per part of every run, after the columns that say which run it is."""
     import pandas as pd
 
-    runs = zip(rows, identities(rows), strict=True)
-    found = [identity | one for row, identity in runs for one in parts(row)]
+    found = []
+    for row, parameters in zip(rows, parameters_of(rows), strict=True):
+        identity = {key: row[key] for key in IDENTITY if key in row}
+        swept = {key: value for key, value in row.items() if key.startswith("sweep.")}
+        found += [identity | swept | parameters | one for one in parts(row)]
     return with_units(pd.DataFrame(found))
 
 
