@@ -18,21 +18,17 @@ one that may have parameters in brackets.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
-from simsched.engine.run import simulate
 from simsched.experiment.inputs import machine_named, workload_source
 from simsched.experiment.schema import WorkloadEntry
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
 from simsched.names.parameters import Parameter, checked, parameters_of
 from simsched.names.registry import Entry, Registry
-from simsched.policy import policy_from_spec
-from simsched.trace.run import Run
-from simsched.trace.sink import Events
 from simsched.workload.graph import Workload
 
 Answer = float | list[float] | str
@@ -86,25 +82,6 @@ def workload_of(name: str, parameters: Mapping[str, Any] | None = None) -> Workl
     """Return a preset or generator with the seed 0, for probes."""
     entry = WorkloadEntry(name=name, parameters=dict(parameters or {}))
     return workload_source(entry, Path()).seeded(0).build()
-
-
-def run_of(
-    machine: str, workload: str, policy: str, parameters: Mapping[str, Any] | None = None
-) -> Run:
-    """Return a run with its events and one worker per hardware thread, for probes."""
-    built = workload_of(workload, parameters)
-    return simulate(machine_of(machine), built, policy_from_spec(policy), events=True)
-
-
-def events_of(run: Run) -> Events:
-    """Return the events of a run that has them, by column."""
-    assert run.trace is not None
-    return run.trace.events
-
-
-def each_event(run: Run, *columns: str) -> Iterator[tuple[int, ...]]:
-    """Yield some columns of every event."""
-    yield from zip(*(events_of(run)[name].tolist() for name in columns), strict=True)
 
 
 def finite(value: int | float, where: str) -> float:

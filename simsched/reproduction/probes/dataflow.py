@@ -9,7 +9,8 @@ import numpy as np
 from simsched.engine.run import simulate
 from simsched.policy import make_policy
 from simsched.policy.parts.dataflow_buffers import find_buffers
-from simsched.reproduction.probes import each_event, machine_of, probe, run_of, workload_of
+from simsched.reproduction.probes import machine_of, probe, workload_of
+from simsched.reproduction.probes._events import each_event, run_of
 from simsched.trace.schema import EventKind
 from simsched.workload import TaskGraph, Workload, make_workload
 from simsched.workload.presets import list_presets, load_preset

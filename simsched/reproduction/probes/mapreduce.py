@@ -25,14 +25,8 @@ from simsched.policy.parts.mapreduce_formulas import (
     time_to_end,
 )
 from simsched.policy.parts.mapreduce_speculation import History, observed_weights
-from simsched.reproduction.probes import (
-    each_event,
-    events_of,
-    machine_of,
-    probe,
-    run_of,
-    workload_of,
-)
+from simsched.reproduction.probes import machine_of, probe, workload_of
+from simsched.reproduction.probes._events import each_event, events_of, run_of
 from simsched.trace.schema import EventKind
 from simsched.workload.mapreduce_job import MAP
 

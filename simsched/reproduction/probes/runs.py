@@ -10,7 +10,8 @@ from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import policy_from_spec
-from simsched.reproduction.probes import events_of, machine_of, probe, workload_of
+from simsched.reproduction.probes import machine_of, probe, workload_of
+from simsched.reproduction.probes._events import events_of
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload

@@ -22,14 +22,8 @@ from simsched.policy.algorithms.work_stealing.hws import GLOBAL, Hws
 from simsched.policy.contract.base import PARENT_FIRST, Counters, PlanView, Update, view_before
 from simsched.policy.parts.footprint import ROOT, UPPER, Tiers, exact_footprint
 from simsched.policy.parts.subgraphs import levels, subtree_sums
-from simsched.reproduction.probes import (
-    each_event,
-    events_of,
-    machine_of,
-    probe,
-    run_of,
-    workload_of,
-)
+from simsched.reproduction.probes import machine_of, probe, workload_of
+from simsched.reproduction.probes._events import each_event, events_of, run_of
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
