@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from simsched.experiment import runner
-from simsched.experiment.options import MakeListener, RunOptions
 from simsched.experiment.overrides import Change, Origin, assignments
-from simsched.experiment.runner import Outcome
+from simsched.experiment.runner import MakeListener, Outcome, RunOptions
 from simsched.experiment.study import Study
 from simsched.experiment.summary import Line, compare
 from simsched.files.atomic import write_text

@@ -3,7 +3,7 @@
 They are those of the program that a policy is given, not of what the policy makes of it: the edges
 of a schedule and the slower kernels of a divided device are decisions, and a bound that counts them
 would praise the worse schedule. What a policy's runtime may leave out of the program is not counted
-either (:func:`~simsched.analysis.versions.versions`).
+either (:func:`versions`).
 
 Iterations are separated by barriers, so the bounds of the initialisation and of all iterations add
 up. For one iteration three things are bounded:
@@ -38,7 +38,7 @@ device, the bounds are therefore far below what any policy for accelerators achi
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -47,9 +47,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.analysis.digest import content_digest
-from simsched.analysis.versions import versions
 from simsched.machine.caches import CacheInstance
 from simsched.machine.model import Machine, MemoryNode
+from simsched.policy import list_policies
 from simsched.policy.parts.division_steps import is_loop
 from simsched.trace.schema import Summary
 from simsched.workload.builder import entries
@@ -195,6 +195,21 @@ def lower_bounds(machine: Machine, program: Workload, worker_thread: NDArray[np.
     return result
 
 
+def versions(program: Workload) -> list[Workload]:
+    """Return programs of which every policy executes at least one, maybe with additions.
+
+    Each known policy says what it may leave out of a program
+    (:meth:`simsched.policy.contract.base.Policy.least`), also of what others leave.
+    """
+    ways: dict[Callable[[Workload], Iterable[Workload]], None] = dict.fromkeys(
+        info.cls.least for info in list_policies()
+    )
+    found = [program]
+    for least in ways:
+        found = [left for version in found for left in least(version)]
+    return found
+
+
 def _bounds(program: Workload, able: Capability) -> list[float]:
     """Return the bounds of one version of a program, in the order of the fields of `Bounds`."""
     if program.division is not None:
@@ -275,7 +290,7 @@ def shortest_times(
     """
     n = graph.n_tasks
     compute = np.concatenate(
-        [(graph.ops[rows] / speed[:, None]).min(axis=0), _joins(graph, rows, speed)]
+        [(ops[rows] / speed[:, None]).min(axis=0) for ops in (graph.ops, graph.join_ops)]
     )
     task = np.repeat(np.arange(n), np.diff(graph.access_ptr))
     in_join = np.arange(graph.n_accesses) >= graph.join_access[task]
@@ -290,12 +305,6 @@ def shortest_times(
     segment = np.maximum(compute[owner] * weight, transfer)
     time = np.where(count > 0, np.bincount(owner, weights=segment, minlength=2 * n), compute)
     return time[:n], time[n:]
-
-
-def _joins(graph: TaskGraph, rows: list[int], speed: FloatArray) -> FloatArray:
-    """Return the shortest computing times of joins."""
-    shortest: FloatArray = (graph.join_ops[rows] / speed[:, None]).min(axis=0)
-    return shortest
 
 
 def _uncacheable(graph: TaskGraph, able: Capability) -> NDArray[np.bool_]:

@@ -6,8 +6,6 @@ cache levels. Definitions that need more than a line are at the functions that c
 
 from __future__ import annotations
 
-from itertools import chain
-
 COLUMNS: dict[str, dict[str, str]] = {
     "Time": {
         "makespan_s": "from the start of the run, the initialisation included, to its end",
@@ -181,7 +179,12 @@ COLUMNS: dict[str, dict[str, str]] = {
     },
 }
 
-
-def columns() -> dict[str, str]:
-    """Return what every column means, in the order of the groups."""
-    return dict(chain.from_iterable(group.items() for group in COLUMNS.values()))
+BOUNDS = tuple(COLUMNS["Lower bounds"])
+#: Of programs with services and with jobs, the columns that hold one number.
+SERVICE_METRICS, JOB_METRICS = (
+    tuple(name for name in COLUMNS[group] if not name.startswith(of_each))
+    for group, of_each in (
+        ("Services on shared accelerators", "service_"),
+        ("MapReduce jobs", "job_"),
+    )
+)

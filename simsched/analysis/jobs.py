@@ -19,8 +19,6 @@ from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, JobTasks
 
 PS = 1e-12
-#: Columns of `job_metrics` that are single numbers.
-JOB_METRICS = ("jobs", "map_local_percent", "max_job_s", "mean_job_s")
 
 
 class JobTimes:

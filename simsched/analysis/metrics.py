@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.analysis.bounds import lower_bounds, traffic_bound_s
-from simsched.analysis.jobs import JOB_METRICS
-from simsched.analysis.services import SERVICE_METRICS
+from simsched.analysis.columns import BOUNDS, JOB_METRICS, SERVICE_METRICS
 from simsched.machine.model import Machine
 from simsched.trace.schema import Summary
 from simsched.workload.division import Division
@@ -45,14 +44,6 @@ LINE_BYTES = 64
 
 CACHE_COUNTS = ("cache_hits", "cache_misses", "cache_hit_bytes", "cache_missing_bytes")
 _PARTS = ("busy", "spawn", "acquire", "migrate")
-_BOUNDS = (
-    "bound_critical_path_s",
-    "bound_work_s",
-    "bound_bandwidth_s",
-    "bound_s",
-    "makespan_over_bound",
-    "bound_own_traffic_s",
-)
 
 
 def run_metrics(
@@ -112,7 +103,7 @@ def metric_names(machine: Machine) -> list[str]:
     }
     names = [name for name, value in found.items() if not isinstance(value, list)]
     services = SERVICE_METRICS if "copy_in" in machine.kinds else ()
-    return [*names, *_BOUNDS, *services, *JOB_METRICS]
+    return [*names, *BOUNDS, *services, *JOB_METRICS]
 
 
 def _times(summary: Summary, machine: Machine) -> dict[str, Any]:

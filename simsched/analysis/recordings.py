@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from simsched.engine.paths import path_nodes
 from simsched.files.errors import ConfigurationError
-from simsched.machine.model import Machine
+from simsched.machine.model import Machine, ranks
 from simsched.trace.recording import Recording
 from simsched.trace.run import Run
 from simsched.trace.schema import Trace
@@ -65,12 +65,13 @@ def simulated_recording(
     :func:`recording_of`.
     """
     core = machine.thread_core[worker_thread]
+    places = core.tolist(), ranks(machine.thread_core)[worker_thread].tolist()
     return Recording(
         name,
         trace,
         workload.graph.task_class,
         workload.graph.class_names,
-        tuple(_thread_names(machine.thread_core, worker_thread)),
+        tuple(f"core {core}, thread {rank}" for core, rank in zip(*places, strict=True)),
         core.astype(np.int32),
         workload,
         {
@@ -81,13 +82,3 @@ def simulated_recording(
             "path_node": path_nodes(machine, worker_thread).tolist(),
         },
     )
-
-
-def _thread_names(thread_core: NDArray[np.int32], threads: NDArray[np.int32]) -> list[str]:
-    """Return a name for each hardware thread: its core and its rank there."""
-    rank: dict[int, int] = {}
-    names = []
-    for core in thread_core.tolist():
-        rank[core] = rank.get(core, -1) + 1
-        names.append(f"core {core}, thread {rank[core]}")
-    return [names[thread] for thread in threads.tolist()]

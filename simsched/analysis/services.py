@@ -17,30 +17,6 @@ from simsched.workload.applications import Applications
 from simsched.workload.graph import Workload
 
 PS = 1e-12
-#: Columns of `service_metrics` that are single numbers; those of queries only where there are some.
-SERVICE_METRICS = (
-    "backlog_queries",
-    "batch_kernels",
-    "batch_kernels_per_s",
-    "batch_utilization_percent",
-    "colocated_s",
-    "copy_in_bytes_per_s",
-    "copy_in_s",
-    "copy_percent",
-    "kernel_delays",
-    "kernel_delays_min",
-    "late_queries",
-    "max_latency_s",
-    "mean_latency_over_target",
-    "mean_latency_s",
-    "misses_target",
-    "p99_latency_over_target",
-    "p99_latency_s",
-    "queries",
-    "queries_left_out",
-    "queue_percent",
-    "target_s",
-)
 #: What is also said of each service: of its queries that count.
 OF_SERVICE = (
     "queries",

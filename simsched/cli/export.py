@@ -10,7 +10,7 @@ import typer
 
 from simsched.cli import names
 from simsched.cli.options import Words, repeatable
-from simsched.cli.output import JsonOption, QuietOption, print_json, warn
+from simsched.cli.output import JsonOption, QuietOption, parse_options, print_json, warn
 from simsched.files.bounded import is_directory, noticing_directories
 from simsched.files.errors import ConfigurationError, unknown_name
 
@@ -58,7 +58,8 @@ def export_command(
     assert target is not None
     _refuse_results(Path(source))
     if source.endswith(RECORDING_SUFFIX) or _means_a_run(to, target):
-        warnings = _export_run(Path(source), target, to, _options(assignments or []))
+        options = parse_options(assignments or [], whole=True)
+        warnings = _export_run(Path(source), target, to, options)
     else:
         if assignments:
             raise ConfigurationError("--set: found with a task graph, accepted with a run")
@@ -100,19 +101,6 @@ def _means_a_run(to: str | None, target: Path) -> bool:
             )
         return to not in GRAPH_FORMATS
     return any(f.has_suffix(target) for n, f in known.items() if n not in GRAPH_FORMATS)
-
-
-def _options(assignments: list[str]) -> dict[str, object]:
-    """Return options given as ``NAME=NUMBER``."""
-    found: dict[str, object] = {}
-    for text in assignments:
-        name, equals, value = text.partition("=")
-        if not name or not equals or not value.removeprefix("-").isdecimal():
-            raise ConfigurationError(f"--set: found {text!r}, accepted NAME=NUMBER")
-        if name in found:
-            raise ConfigurationError(f"--set: found {name} a second time")
-        found[name] = int(value)
-    return found
 
 
 def _export_run(

@@ -150,7 +150,7 @@ def _summary(found: dict[str, Any]) -> list[str]:
 
 
 def _import_sampling(path: Path, output: Path | None, options: dict[str, object]) -> Imported:
-    from simsched.files.atomic import write_atomically
+    from simsched.files.atomic import write_text
     from simsched.machine.importers import machine_yaml, read_sampling
     from simsched.names.parameters import Parameter, checked, parameters_of
     from simsched.trace.parquet import write_rows
@@ -180,13 +180,9 @@ def _import_sampling(path: Path, output: Path | None, options: dict[str, object]
     }
     files = []
     if output is not None:
-        write_atomically(output, lambda temporary: _write(temporary, text))
+        write_text(output, text)
         files.append(output)
         if costs.costs:
             files.append(output.with_suffix(".costs.parquet"))
             write_rows(files[-1], costs.rows())
     return Imported(lines, content, list(sampling.warnings), files)
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

@@ -48,10 +48,10 @@ def _shipped(folder: str) -> Complete:
 
     @_completion
     def names(incomplete: str) -> Iterable[tuple[str, str]]:
-        from simsched.files.resources import data_dir
+        from simsched.files.resources import shipped
 
-        files = (data_dir("experiments") / folder).glob(f"{incomplete}*.yaml")
-        return [(path.stem, "") for path in sorted(files)]
+        del incomplete  # compared with all of them later
+        return [(name, "") for name in shipped("experiments", folder)]
 
     return names
 
@@ -99,10 +99,10 @@ def claim(incomplete: str) -> Iterable[tuple[str, str]]:
     """Return ids of claims."""
     import re
 
-    from simsched.files.resources import data_dir
+    from simsched.files.resources import shipped
 
     # Reading the files as YAML takes seconds.
-    files = sorted((data_dir("experiments") / "claims").glob("*.yaml"))
+    files = shipped("experiments", "claims").values()
     texts = [path.read_text(encoding="utf-8") for path in files]
     pattern = rf"(?m)^\s*- id: ({re.escape(incomplete)}\S*)$"
     return [(name, "") for text in texts for name in re.findall(pattern, text)]

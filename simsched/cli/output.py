@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
@@ -74,16 +74,14 @@ def console_on(stream: TextIO) -> Console:
             raise BrokenPipeError
 
     width = None if stream.isatty() or "COLUMNS" in os.environ else UNBROKEN
-    if is_plain(stream):
-        return ClosingConsole(
-            file=stream, width=width, soft_wrap=False, force_terminal=False, color_system=None
-        )
-    return ClosingConsole(file=stream, width=width, soft_wrap=False)
+    plain: dict[str, Any] = {"force_terminal": False, "color_system": None}
+    style = plain if is_plain(stream) else {}
+    return ClosingConsole(file=stream, width=width, soft_wrap=False, **style)
 
 
-def print_json(document: Any) -> None:
-    """Print a document as JSON."""
-    sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+def print_json(document: Any, default: Callable[[Any], Any] | None = None) -> None:
+    """Print a document as JSON; `default` returns what stands for values that JSON has not."""
+    sys.stdout.write(json.dumps(document, indent=1, allow_nan=False, default=default) + "\n")
 
 
 def check_output(path: Path | None, suffix: str) -> None:
@@ -97,14 +95,15 @@ def check_output(path: Path | None, suffix: str) -> None:
     check_writable(path)
 
 
-def parse_options(assignments: list[str]) -> dict[str, object]:
-    """Return options given as ``NAME=VALUE``."""
+def parse_options(assignments: list[str], *, whole: bool = False) -> dict[str, object]:
+    """Return options given as ``NAME=VALUE``, where asked for as `whole` numbers."""
     found: dict[str, object] = {}
     for text in assignments:
         name, equals, value = text.partition("=")
-        if not name or not equals:
-            raise ConfigurationError(f"--set: found {text!r}, accepted NAME=VALUE")
+        if not name or not equals or (whole and not value.removeprefix("-").isdecimal()):
+            accepted = "NAME=NUMBER" if whole else "NAME=VALUE"
+            raise ConfigurationError(f"--set: found {text!r}, accepted {accepted}")
         if name in found:
             raise ConfigurationError(f"--set: found {name} a second time")
-        found[name] = value
+        found[name] = int(value) if whole else value
     return found

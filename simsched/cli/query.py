@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import sys
-from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -45,6 +44,7 @@ def query_command(
     experiment below the store. The table events has the event traces that were kept.
     """
     from simsched.experiment.query import STORE, complaining, connection, execute
+    from simsched.report.json_document import finite
 
     if as_json and as_csv:
         raise ConfigurationError("--csv: found together with --json, accepted: one of them")
@@ -54,8 +54,8 @@ def query_command(
         if as_csv:
             _print_csv(found, names)
         elif as_json:
-            rows = [dict(zip(names, map(_plain, row), strict=True)) for row in found.fetchall()]
-            print_json(rows)
+            rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            print_json(finite(rows), default=_plain)
         else:
             more = _print_table(found, names)
             if more and not quiet:
@@ -89,18 +89,15 @@ def _print_csv(found: duckdb.DuckDBPyConnection, names: list[str]) -> None:
 
 def _print_table(found: duckdb.DuckDBPyConnection, names: list[str]) -> int:
     """Print the first rows as a table; return how many there are besides."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+    from simsched.report.terminal import plain_table
 
     rows = found.fetchmany(MAX_SHOWN)
-    table = Table(box=box.SIMPLE_HEAD)
-    for position, name in enumerate(names):
-        is_number = all(isinstance(row[position], int | float | None) for row in rows)
-        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_shown(value)) for value in row))
-    say(table)
+    words = [
+        name
+        for position, name in enumerate(names)
+        if not all(isinstance(row[position], int | float | None) for row in rows)
+    ]
+    say(plain_table(names, (map(_shown, row) for row in rows), left=words, fold=names))
     more = 0
     while rest := found.fetchmany(BATCH):
         more += len(rest)
@@ -117,15 +114,5 @@ def _shown(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
-    from simsched.report.json_document import finite
-
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, date | datetime | time | timedelta):
-        return str(value)
-    return finite(value) if isinstance(value, bool | int | float | str | None) else str(value)
+    """Return a value of a type that JSON does not have."""
+    return float(value) if isinstance(value, Decimal) else str(value)

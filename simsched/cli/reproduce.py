@@ -38,8 +38,8 @@ def reproduce_command(
     recompute: RecomputeOption = False,
 ) -> None:
     """Check published claims: run the experiments that they need, print the verdicts."""
-    from simsched.experiment.options import RunOptions
     from simsched.experiment.progress import ProgressBar
+    from simsched.experiment.runner import RunOptions
     from simsched.files.atomic import check_writable, write_text
     from simsched.report.claims import claims_document, markdown
     from simsched.reproduction.claims import load_families, reproduce
@@ -68,20 +68,13 @@ def reproduce_command(
 
 def _list(families: Any, as_json: bool) -> None:
     """Print the claims without evaluating them."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    from simsched.report.claims import published_text, what_text
+    from simsched.report.claims import about
+    from simsched.report.terminal import plain_table
 
     rows = [
         {
             "family": family.name,
-            "id": planned.claim.id,
-            "source": planned.claim.source,
-            "kind": planned.claim.kind,
-            "what": what_text(planned.claim),
-            "published": published_text(planned.claim),
+            **about(planned.claim),
             "not_evaluable": planned.claim.not_evaluable,
             "experiments": planned.experiments(),
         }
@@ -91,12 +84,9 @@ def _list(families: Any, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    table = Table(box=box.SIMPLE_HEAD)
-    for name in ("family", "id", "source", "kind", "published"):
-        table.add_column(Text(name), overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(str(row[str(column.header)])) for column in table.columns))
-    say(table)
+    columns = ("family", "id", "source", "kind", "published")
+    shown = ([str(row[name]) for name in columns] for row in rows)
+    say(plain_table(columns, shown, left=columns, fold=columns))
 
 
 def _print(found: Any, quiet: bool, report: Path | None) -> None:

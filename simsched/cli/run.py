@@ -80,9 +80,9 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
 def run_file(asked: ExperimentOptions, **how: Any) -> Result:
     """Run an experiment with what the command line changes, and further run options."""
     from simsched import api
-    from simsched.experiment.options import RunOptions
     from simsched.experiment.overrides import Change, Origin, assignments
     from simsched.experiment.progress import ProgressBar
+    from simsched.experiment.runner import RunOptions
     from simsched.experiment.study import Study
 
     console = console_on(sys.stderr)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.output import JsonOption, QuietOption, print_json
+from simsched.cli.output import JsonOption, QuietOption, say_files
 
 
 def init_command(
@@ -27,11 +27,8 @@ def init_command(
     from simsched.report.starter import write_starter
 
     files = write_starter(directory)
-    if as_json:
-        print_json({"files": [str(path) for path in files]})
-        return
-    sys.stdout.write("".join(f"{path}\n" for path in files))
-    if not quiet:
+    say_files(files, as_json=as_json)
+    if not (as_json or quiet):
         sys.stderr.write(f"simsched: next: simsched run {files[0]}\n")
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -62,7 +61,10 @@ def show_machine(
 
     with noticing_directories(name, "a machine, by name or in a file"):
         machine = load_machine(name)
-    _write_drawing(draw, lambda path: draw_machine(machine, path))
+    if draw.suffix not in (".png", ".svg", ".pdf"):
+        accepted = "a name that ends in .png, .svg or .pdf"
+        raise ConfigurationError(f"--draw: found {str(draw)!r}, accepted: {accepted}")
+    draw_machine(machine, draw)
     say_files([draw], as_json=as_json)
 
 
@@ -76,25 +78,6 @@ def _say(kind: str, name: str, describe: Callable[[], Description], *, as_json: 
         print_json(json_document.document(found))
     else:
         sys.stdout.write(terminal.text(found) + "\n")
-
-
-def _write_drawing(path: Path, draw: Any) -> None:
-    """Write a picture whose suffix decides its format."""
-    from simsched.files.atomic import discard
-
-    suffixes = (".png", ".svg", ".pdf")
-    if path.suffix not in suffixes:
-        accepted = "a name that ends in .png, .svg or .pdf"
-        raise ConfigurationError(f"--draw: found {str(path)!r}, accepted: {accepted}")
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    try:
-        draw(temporary)
-        temporary.replace(path)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ConfigurationError(f"{path}: cannot be written: {reason}") from error
-    finally:
-        discard(temporary)
 
 
 @show_app.command(

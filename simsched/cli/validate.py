@@ -16,7 +16,6 @@ from simsched.files.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from simsched.hardware.replay import Replay
-    from simsched.hardware.validation import Validation
 
 
 def validate_command(
@@ -100,7 +99,7 @@ def _validate_set(
     from simsched.hardware.measurements import read_measurements
     from simsched.hardware.validation import validate_measurements
     from simsched.machine import load_machine
-    from simsched.report.validation import write_report
+    from simsched.report.validation import summary_lines, validation_table, write_report
 
     if machine is None:
         raise ConfigurationError(
@@ -112,15 +111,9 @@ def _validate_set(
     if as_json:
         print_json(found.as_json())
     else:
-        _print_set(found, paths)
-
-
-def _print_set(found: Validation, paths: list[Path]) -> None:
-    from simsched.report.validation import summary_lines, validation_table
-
-    say(validation_table(found))
-    for line in [*summary_lines(found), *map(str, paths)]:
-        sys.stdout.write(f"{line}\n")
+        say(validation_table(found))
+        for line in [*summary_lines(found), *map(str, paths)]:
+            sys.stdout.write(f"{line}\n")
 
 
 def _replay(

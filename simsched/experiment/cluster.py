@@ -24,11 +24,12 @@ from uuid import uuid4
 from simsched.experiment.cell_run import events_path, run_cell
 from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import code_digest
-from simsched.experiment.parcel import Contents, Parcel, modules_of, packed, unpack, write_bytes
+from simsched.experiment.parcel import Files, Parcel, modules_of, packed, unpack
 from simsched.experiment.pool import Finished, Listener, WorkerLostError, is_portable
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, answered, check_code, check_policy
+from simsched.files.atomic import write_bytes
 from simsched.files.errors import ConfigurationError, SimschedError
 
 Client = Any
@@ -201,7 +202,7 @@ class _Flight:
 
 
 def work(code: str, data: bytes, files: dict[str, Any]) -> Answer:
-    """Run a cell on a worker of the cluster; `files` are by the fields of :class:`Contents`.
+    """Run a cell on a worker of the cluster; `files` are by the fields of :class:`Files`.
 
     The parcel is pickled: only the same code can be relied on to understand it.
     """
@@ -210,7 +211,7 @@ def work(code: str, data: bytes, files: dict[str, Any]) -> Answer:
     def run() -> Answer:
         check_code(code)
         parcel: Parcel = pickle.loads(data)  # noqa: S301 (written by this program's other half)
-        with unpack(parcel, Contents(**files), scratch) as cell:
+        with unpack(parcel, Files(**files), scratch) as cell:
             check_policy(cell)
             if not parcel.events:
                 return Answer(row=run_cell(cell))

@@ -39,10 +39,6 @@ class Finding:
     #: What to do about it, or what does not work without it.
     advice: str = ""
 
-    def document(self) -> dict[str, str]:
-        """Return it as plain data."""
-        return asdict(self)
-
 
 def examine() -> list[Finding]:
     """Look at the installation and at the host; nothing is changed.
@@ -148,10 +144,10 @@ def _kernel() -> Iterator[Finding]:
 
 
 def _data() -> Iterator[Finding]:
-    from simsched.files.resources import DATA_KINDS, data_dir
+    from simsched.files.resources import DATA_KINDS, data_dir, shipped
 
     for kind in DATA_KINDS:
-        count = len(list(data_dir(kind).glob("*.yaml")))
+        count = len(shipped(kind))
         status: Status = "ok" if count else "broken"
         advice = "" if count else "install simsched again"
         yield Finding("data", kind, f"{count} in {data_dir(kind)}", status, advice)
@@ -252,5 +248,5 @@ def document(findings: list[Finding]) -> dict[str, Any]:
     return {
         "version": simsched.__version__,
         "broken": is_broken(findings),
-        "findings": [finding.document() for finding in findings],
+        "findings": [asdict(finding) for finding in findings],
     }

@@ -67,17 +67,10 @@ def parameter_columns(texts: Sequence[str | None]) -> dict[str, list[Any]]:
     return {f"policy.{name}": [parsed[text].get(name) for text in texts] for name in varied}
 
 
-def identities(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return for each row the columns that say which run it is."""
-    parameters = parameter_columns([row.get("policy_parameters") for row in rows])
-    return [
-        {
-            **{key: row[key] for key in IDENTITY if key in row},
-            **{key: value for key, value in row.items() if key.startswith("sweep.")},
-            **{name: values[index] for name, values in parameters.items()},
-        }
-        for index, row in enumerate(rows)
-    ]
+def parameters_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return for each row the :func:`parameter_columns` of all."""
+    columns = parameter_columns([row.get("policy_parameters") for row in rows])
+    return [{name: columns[name][index] for name in columns} for index in range(len(rows))]
 
 
 def runs_frame(rows: Sequence[Row]) -> pd.DataFrame:
@@ -100,46 +93,24 @@ def arranged(frame: pd.DataFrame) -> pd.DataFrame:
     return with_units(pd.concat([frame[first], parameters, rest], axis=1))
 
 
-def iterations_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return one row per iteration of every run; 0 is the initialisation.
+def frame_of(rows: Sequence[Row], parts: Callable[[Row], Iterable[dict[str, Any]]]) -> pd.DataFrame:
+    """Return one row per part of every run, after the columns that say which run it is."""
+    import pandas as pd
+
+    found = []
+    for row, parameters in zip(rows, parameters_of(rows), strict=True):
+        identity = {key: row[key] for key in IDENTITY if key in row}
+        swept = {key: value for key, value in row.items() if key.startswith("sweep.")}
+        found += [identity | swept | parameters | one for one in parts(row)]
+    return with_units(pd.DataFrame(found))
+
+
+def iterations(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the iterations of a run; 0 is the initialisation.
 
     For every memory kind, and for the `local` memory of the domains and that of others (`remote`),
     there are `<kind>_bytes` and `<kind>_bytes_per_s`.
     """
-    return _frame_of(rows, _iterations)
-
-
-def workers_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return one row per worker of every run with its times."""
-    return _frame_of(rows, _workers)
-
-
-def jobs_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return one row per MapReduce job of every run, in the order of their first tasks.
-
-    `response_s` is from the arrival to the end; `local_maps` ran on a node with a replica of their
-    split.
-    """
-    return _frame_of(rows, _jobs)
-
-
-def services_frame(rows: Sequence[Row]) -> pd.DataFrame:
-    """Return one row per latency-critical service of every run, on its queries that count."""
-    return _frame_of(rows, _services)
-
-
-def _frame_of(
-    rows: Sequence[Row], parts: Callable[[Row], Iterable[dict[str, Any]]]
-) -> pd.DataFrame:
-    """Return one row per part of every run, after the columns that say which run it is."""
-    import pandas as pd
-
-    runs = zip(rows, identities(rows), strict=True)
-    found = [identity | one for row, identity in runs for one in parts(row)]
-    return with_units(pd.DataFrame(found))
-
-
-def _iterations(row: Row) -> Iterator[dict[str, Any]]:
     first = 0 if row.get("initialisation_s", 0.0) > 0.0 else 1
     kinds = [
         key.removeprefix("iteration_").removesuffix("_bytes")
@@ -156,13 +127,15 @@ def _iterations(row: Row) -> Iterator[dict[str, Any]]:
         yield one | {"remote_percent": 100.0 * one["remote_bytes"] / max(1, everything)}
 
 
-def _workers(row: Row) -> Iterator[dict[str, Any]]:
+def workers(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the workers of a run with their times."""
     columns = (row["worker_busy_s"], row["worker_acquire_s"], row["worker_idle_s"])
     for worker, (busy, acquire, idle) in enumerate(zip(*columns, strict=True)):
         yield {"worker": worker, "busy_s": busy, "acquire_s": acquire, "idle_s": idle}
 
 
-def _jobs(row: Row) -> Iterator[dict[str, Any]]:
+def jobs(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the MapReduce jobs of a run, in the order of their first tasks."""
     times, counts = ("arrival_s", "maps_end_s", "end_s"), ("maps", "local_maps")
     numbers = row.get("job_iteration") or []
     for index, number in enumerate(numbers):
@@ -172,7 +145,8 @@ def _jobs(row: Row) -> Iterator[dict[str, Any]]:
         yield one | {name: row[f"job_{name}"][index] for name in counts}
 
 
-def _services(row: Row) -> Iterator[dict[str, Any]]:
+def services(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the latency-critical services of a run, with their queries that count."""
     for index, service in enumerate(row.get("service_name") or ()):
         of_service = {name: row[f"service_{name}"][index] for name in OF_SERVICE}
         yield {"service": service} | of_service

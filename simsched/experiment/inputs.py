@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -201,21 +201,11 @@ class GivenWorkload:
     workload: Workload = field(repr=False)
     #: Hash of everything that determines what is executed.
     content: str
-
-    @property
-    def in_files(self) -> bool:
-        """Whether `content` tells all that makes it: its arrays do."""
-        return True
-
-    @property
-    def portable(self) -> bool:
-        """Whether another process can have it: it is sent there."""
-        return True
-
-    @property
-    def path(self) -> None:
-        """File that it comes from: none."""
-        return
+    #: `content` tells all that makes it: its arrays do.
+    in_files: ClassVar[bool] = True
+    #: It is sent to other processes.
+    portable: ClassVar[bool] = True
+    path: ClassVar[None] = None
 
     def seeded(self, seed: int) -> GivenWorkload:
         """Return the workload for a seed."""

@@ -14,15 +14,15 @@ import pickle
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Condition, Lock
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from simsched.experiment.cells import Cell
 from simsched.experiment.inputs import WorkloadSource
 from simsched.experiment.worker import unpacked
-from simsched.files.atomic import write_atomically
+from simsched.files.atomic import write_bytes
 from simsched.files.errors import ConfigurationError
 from simsched.names.imports import user_imports
 from simsched.names.loading import USER_MODULE, is_of_user_file
@@ -34,6 +34,8 @@ from simsched.names.user_code import (
 )
 from simsched.policy import Policy, make_policy
 from simsched.policy.parts.placement import PlacedPolicy
+
+Held = TypeVar("Held")
 
 
 @dataclass(frozen=True)
@@ -53,23 +55,13 @@ class Parcel:
 
 
 @dataclass(frozen=True)
-class Files:
-    """The files that belong to a parcel: those that a spec names, and :attr:`Parcel.modules`."""
+class Files(Generic[Held]):
+    """Paths or contents of the files of a parcel: those that a spec names, and its modules."""
 
-    policy: Path | None
-    placement: Path | None
-    workload: Path | None
-    modules: list[Path]
-
-
-@dataclass(frozen=True)
-class Contents:
-    """What is in the :class:`Files` of a parcel, each None where there is none."""
-
-    policy: bytes | None
-    placement: bytes | None
-    workload: bytes | None
-    modules: list[bytes] = field(default_factory=list)
+    policy: Held | None
+    placement: Held | None
+    workload: Held | None
+    modules: list[Held]
 
 
 def modules_of(cells: Sequence[Cell]) -> dict[str, Path]:
@@ -124,7 +116,7 @@ def _generator(cell: Cell) -> Path | None:
     return source.file if isinstance(source, WorkloadSource) and source.path is None else None
 
 
-def packed(cell: Cell, modules: dict[str, Path], events: bool) -> tuple[Parcel, Files]:
+def packed(cell: Cell, modules: dict[str, Path], events: bool) -> tuple[Parcel, Files[Path]]:
     """Return a cell as it is sent, and its files; `modules` are those of :func:`modules_of`."""
     model, source, placement = cell.policy_model, cell.workload_source, _placement(cell)
     policy: tuple[str, type[Policy] | None, dict[str, Any]] | None = None
@@ -148,7 +140,7 @@ def packed(cell: Cell, modules: dict[str, Path], events: bool) -> tuple[Parcel, 
 
 
 @contextmanager
-def unpack(parcel: Parcel, contents: Contents, scratch: Path) -> Iterator[Cell]:
+def unpack(parcel: Parcel, contents: Files[bytes], scratch: Path) -> Iterator[Cell]:
     """Return a cell as it was before it was packed; inside, its modules can be imported.
 
     `scratch` is a directory for the files.
@@ -233,12 +225,3 @@ def _placed(scratch: Path, name: str, content: bytes) -> Path:
             path.parent.mkdir(exist_ok=True)
             write_bytes(path, content)
     return path
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all."""
-
-    def fill(temporary: Path) -> None:
-        temporary.write_bytes(content)
-
-    write_atomically(path, fill)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,8 +14,7 @@ from simsched.experiment.cell_run import events_path
 from simsched.experiment.cells import Cell
 from simsched.experiment.cluster import execute_on_cluster
 from simsched.experiment.fingerprint import is_in_files
-from simsched.experiment.options import RunOptions
-from simsched.experiment.pool import available_cores, execute
+from simsched.experiment.pool import Listener, available_cores, execute
 from simsched.experiment.progress import Silent
 from simsched.experiment.rehearsal import check_runs
 from simsched.experiment.schema import Experiment
@@ -25,6 +24,26 @@ from simsched.files.atomic import discard_abandoned, make_directory
 from simsched.files.errors import ConfigurationError
 from simsched.files.interruptions import is_interruption
 from simsched.trace.parquet import write_rows
+
+MakeListener = Callable[[int], AbstractContextManager[Listener]]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """How a study is run; nothing of it changes a result."""
+
+    #: Number of processes; by default one per core that may be used.
+    jobs: int | None = None
+    #: Scheduler of a Dask cluster that runs the cells instead: its address, or its scheduler file.
+    dask: str | None = None
+    #: Directory of the results instead of the study's.
+    output: Path | None = None
+    #: Whether to write the event trace of every run.
+    events: bool = False
+    #: Whether to ignore stored rows.
+    recompute: bool = False
+    #: Makes a context manager that hears of progress, given the number of runs; quiet by default.
+    progress: MakeListener | None = None
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.yaml_reader import FieldError, Section, shown
 from simsched.names.specs import format_spec, from_spec, gather
 from simsched.names.user_code import is_file_spec
-from simsched.names.yaml_fields import FileName, one_or_more, refuse_repeats
+from simsched.names.yaml_fields import FileName, Several, refuse_repeats
 from simsched.policy.contract.registry import policy_info
 from simsched.workload.graph_files import graph_file_spec, is_graph_file
 
@@ -196,21 +196,9 @@ def seed_list(data: object) -> object:
     return data
 
 
-Machines = Annotated[
-    list[Annotated[MachineEntry, BeforeValidator(machine_entry)]],
-    BeforeValidator(one_or_more),
-    Field(min_length=1),
-]
-Workloads = Annotated[
-    list[Annotated[WorkloadEntry, BeforeValidator(workload_entry)]],
-    BeforeValidator(one_or_more),
-    Field(min_length=1),
-]
-Policies = Annotated[
-    list[Annotated[PolicyEntry, BeforeValidator(policy_entry)]],
-    BeforeValidator(one_or_more),
-    Field(min_length=1),
-]
+Machines = Several[Annotated[MachineEntry, BeforeValidator(machine_entry)]]
+Workloads = Several[Annotated[WorkloadEntry, BeforeValidator(workload_entry)]]
+Policies = Several[Annotated[PolicyEntry, BeforeValidator(policy_entry)]]
 
 
 class Combined(Section):
@@ -265,9 +253,7 @@ class Experiment(Section):
     baseline: str | None = None
     backend: Literal["native", "simpy"] = "native"
     progress_limit_s: Annotated[float, Field(gt=0.0, le=MAX_PROGRESS_LIMIT_S)] = PROGRESS_LIMIT_S
-    metrics: Annotated[list[str], BeforeValidator(one_or_more), Field(min_length=1)] = Field(
-        default_factory=lambda: list(DEFAULT_METRICS)
-    )
+    metrics: Several[str] = Field(default_factory=lambda: list(DEFAULT_METRICS))
     output: Annotated[str, Field(min_length=1)] | None = None
     sweep: Sweep | None = None
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.analysis.recordings import recording_of
 from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.frames import with_units
 from simsched.files.errors import ConfigurationError
-from simsched.trace.exporters._classes import TaskNames
+from simsched.trace.exporters._classes import Classes, TaskNames
 from simsched.trace.exporters._timeline import Activity, timeline
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
@@ -84,12 +85,8 @@ def tasks_frame(run: Run) -> pd.DataFrame:
     assert run.trace is not None
     found = timeline(run.trace).intervals
     found = found.chosen(found.activity == Activity.TASK)
-    graph, init = run.workload.graph, run.workload.init
-    names = np.array(graph.class_names, object)[graph.task_class]
-    kept = names[np.minimum(found.task, len(names) - 1)]
-    if init is not None:
-        early = np.array(init.class_names, object)[init.task_class]
-        kept = np.where(found.iteration == 0, early[np.minimum(found.task, len(early) - 1)], kept)
+    classes = Classes(recording_of(run))
+    names = np.array(classes.names, object)[classes.of(found.task, found.iteration)]
     domain = run.machine.thread_domain[run.worker_thread]
     called = TaskNames(run.workload)
     named = {"task_name": called.of(found.task, found.iteration)} if called.known else {}
@@ -98,7 +95,7 @@ def tasks_frame(run: Run) -> pd.DataFrame:
             "iteration": found.iteration,
             "task": found.task,
             **named,
-            "task_class": pd.Categorical(kept),
+            "task_class": pd.Categorical(names),
             "worker": found.worker,
             "domain": domain[found.worker],
             "start_s": found.start_ps * PS,

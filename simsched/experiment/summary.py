@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,15 +71,12 @@ def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] =
     """
     check_metrics(rows, experiment.metrics)
     baseline = experiment.baseline or labels(experiment.policies)[0]
-    groups = grouped(rows)
-    bases = grouped(others) | groups
     lines = []
-    for group, members in groups.items():
+    for members, pairs in beside_baseline(rows, baseline, others):
         metrics = {
             name: estimate([float(row[name]) for row in members if row.get(name) is not None])
             for name in dict.fromkeys(["makespan_s", *experiment.metrics])
         }
-        base = bases.get((*group[:-1], baseline), [])
         lines.append(
             Line(
                 machine=members[0]["machine"],
@@ -88,7 +85,9 @@ def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] =
                 sweep=swept(members[0]),
                 metrics=metrics,
                 baseline=baseline,
-                reduction_percent=reduction(members, base),
+                reduction_percent=estimate(
+                    [100.0 * (1.0 - mine / other) for mine, other in pairs if other]
+                ),
             )
         )
     return lines
@@ -100,6 +99,21 @@ def grouped(rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
     for row in rows:
         groups.setdefault(_group(row), []).append(row)
     return groups
+
+
+def beside_baseline(
+    rows: Sequence[Row], baseline: str, others: Sequence[Row]
+) -> Iterator[tuple[list[Row], list[tuple[float, float]]]]:
+    """Yield each of the groups, with makespans of its runs and of the baseline's with their seeds.
+
+    The baseline may be among other runs.
+    """
+    groups = grouped(rows)
+    bases = grouped(others) | groups
+    for key, members in groups.items():
+        base = {row["seed"]: row["makespan_s"] for row in bases.get((*key[:-1], baseline), ())}
+        both = [(row["makespan_s"], base.get(row["seed"])) for row in members]
+        yield members, [(mine, other) for mine, other in both if other is not None]
 
 
 def check_metrics(rows: Sequence[Row], metrics: Sequence[str]) -> None:
@@ -125,10 +139,3 @@ def swept(row: Row) -> dict[str, Any]:
 def _group(row: Row) -> tuple[str, ...]:
     """Return what rows of different seeds have in common; the policy comes last."""
     return (row["machine"], row["workload"], repr(swept(row)), row["policy"])
-
-
-def reduction(rows: Sequence[Row], base: Sequence[Row]) -> Estimate:
-    """Return by how many percent the makespans are below those of a baseline, seed by seed."""
-    makespans = {row["seed"]: row["makespan_s"] for row in base}
-    pairs = [(row["makespan_s"], makespans.get(row["seed"])) for row in rows]
-    return estimate([100.0 * (1.0 - mine / other) for mine, other in pairs if other])

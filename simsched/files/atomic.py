@@ -15,7 +15,7 @@ HOST = os.uname().nodename.partition(".")[0]
 ABANDONED_S = 86400.0
 
 
-def write_atomically(path: Path, write: Callable[[Path], None], *, sync: bool = True) -> None:
+def write_atomically(path: Path, write: Callable[[Path], object], *, sync: bool = True) -> None:
     """Let `write` fill a temporary file and rename it to `path` when it is complete and on disk.
 
     The temporary file is in the same directory; nothing is left behind on failure. Without `sync`
@@ -107,11 +107,12 @@ def _is_running(pid: int) -> bool:
 
 def write_text(path: Path, text: str, *, sync: bool = True) -> None:
     """Write a UTF-8 text file completely or not at all; see :func:`write_atomically`."""
+    write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"), sync=sync)
 
-    def fill(temporary: Path) -> None:
-        temporary.write_text(text, encoding="utf-8")
 
-    write_atomically(path, fill, sync=sync)
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file completely or not at all; see :func:`write_atomically`."""
+    write_atomically(path, lambda file: file.write_bytes(content))
 
 
 def discard(path: Path) -> None:

@@ -13,7 +13,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 #: Of which worker processes hear nothing: the process that has started them decides.
@@ -68,12 +68,7 @@ class Interruptions:
                     signal.signal(number, self._hear)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._over = True
         for number, before in self._before.items():
             signal.signal(number, before)

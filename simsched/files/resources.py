@@ -16,3 +16,8 @@ def data_dir(kind: str) -> Path:
     package = Path(__file__).resolve().parent.parent
     installed = package / "_data"
     return (installed if installed.is_dir() else package.parent) / kind
+
+
+def shipped(kind: str, folder: str = "") -> dict[str, Path]:
+    """Return the shipped files of one kind, or of a folder among them, by name."""
+    return dict(sorted((path.stem, path) for path in (data_dir(kind) / folder).glob("*.yaml")))

@@ -18,6 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, Patch, Rectangle
 
+from simsched.files.atomic import write_atomically
 from simsched.files.units import format_bandwidth, format_size, format_time
 from simsched.machine.caches import CacheLevel
 from simsched.machine.model import Machine, MemoryNode
@@ -49,9 +50,10 @@ class _Block:
     height: float
 
 
-def draw_machine(machine: Machine, path: str | Path) -> None:
+def draw_machine(machine: Machine, path: Path) -> None:
     """Write a picture of a machine; the file's suffix chooses the format (``.png``, ``.svg``)."""
-    machine_figure(machine).savefig(path)
+    figure, suffix = machine_figure(machine), path.suffix.removeprefix(".")
+    write_atomically(path, lambda file: figure.savefig(file, format=suffix))
 
 
 def machine_svg(machine: Machine) -> str:

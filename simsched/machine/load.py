@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
@@ -13,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.files.resources import data_dir
+from simsched.files.resources import shipped
 from simsched.files.units import format_bandwidth, format_time
 from simsched.files.yaml_reader import Document, FieldError, read_document, validate_document
-from simsched.machine.changes import changed
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
 from simsched.machine.resolve import resolve
 from simsched.machine.schema import MachineFile, source_key, sourced_values
@@ -30,7 +30,7 @@ def list_machines() -> list[str]:
     list of str
         Names that :func:`load_machine` takes.
     """
-    return sorted(path.stem for path in data_dir("machines").glob("*.yaml"))
+    return list(shipped("machines"))
 
 
 def machine_families() -> list[list[str]]:
@@ -58,8 +58,8 @@ def load_machine(name_or_path: str | Path, changes: Mapping[str, Any] | None = N
     name_or_path : str or Path
         Name of a shipped machine, or a YAML file (a path that ends in ``.yaml`` or ``.yml``).
     changes : mapping of str to object, optional
-        Other values than the file's by their keys from the top, joined by dots; see
-        :func:`simsched.machine.changes.changed`.
+        Other values than the file's, without sources, by their keys and positions from the top,
+        joined by dots: ``memory.hbm.capacity``.
 
     Returns
     -------
@@ -106,11 +106,11 @@ def _find(name_or_path: str | Path) -> Path:
     path = Path(name_or_path)
     if isinstance(name_or_path, Path) or path.suffix in {".yaml", ".yml"}:
         return path
-    names = list_machines()
-    if name_or_path not in names:
-        message = unknown_name("machine", name_or_path, names)
+    known = shipped("machines")
+    if name_or_path not in known:
+        message = unknown_name("machine", name_or_path, known)
         raise ConfigurationError(f"{message}, or the path of a .yaml file")
-    return data_dir("machines") / f"{name_or_path}.yaml"
+    return known[name_or_path]
 
 
 def _load(
@@ -120,11 +120,32 @@ def _load(
     file, machine = _resolved(document, path.stem)
     if changes:
         try:
-            document = changed(document, file, changes)
+            document = _changed(document, file, changes)
             file, machine = _resolved(document, path.stem)
         except ConfigurationError as error:
             raise ConfigurationError(f"machine {path.stem}: set: {error}") from error
     return document, file, machine
+
+
+def _changed(document: Document, file: MachineFile, changes: Mapping[str, Any]) -> Document:
+    """Return the content of a machine file with values that an experiment changes.
+
+    >>> load_machine("knl_snc4_flat", {"memory.hbm.capacity": "8 GiB"}).nodes[4].capacity_bytes
+    8589934592
+    """
+    known = {".".join(map(str, loc)): loc for loc, _ in sourced_values(file)}
+    data = deepcopy(document.data)
+    for key, value in changes.items():
+        if key not in known:
+            raise ConfigurationError(unknown_name("key", key, known))
+        *way, last = known[key]
+        holder = data
+        for step in way:
+            holder = holder[step]
+        holder[last] = [value, "experiment"]
+    source = {"kind": "assumed", "reference": "set by an experiment"}
+    data["sources"] = {**data["sources"], "experiment": source}
+    return Document(None, data)
 
 
 def _resolved(document: Document, name: str) -> tuple[MachineFile, Machine]:
@@ -273,8 +294,6 @@ OF_DEVICES = (
 
 def _missing_costs(file: MachineFile) -> Iterator[str]:
     names = [cost_name(item.name) for item in fields(RuntimeCosts)]
-    for name in OF_DEVICES:
-        names.remove(name)
-    missing = [name for name in names if getattr(file.costs, name) is None]
-    if missing:
+    zero = [name for name in names if getattr(file.costs, name) is None]
+    if missing := [name for name in zero if name not in OF_DEVICES]:
         yield f"costs: taken as zero: {', '.join(missing)}"

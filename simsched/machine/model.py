@@ -437,24 +437,13 @@ class Machine(Shown):
                 "(hardware threads)"
             )
         cores = self.thread_core
-        rank = np.zeros(
-            self.n_threads, dtype=np.int64
-        )  # 0 for the first thread of its core, 1 for the second, ...
-        seen: dict[int, int] = {}
-        for thread, core in enumerate(cores.tolist()):
-            rank[thread] = seen.get(core, 0)
-            seen[core] = seen.get(core, 0) + 1
+        rank = ranks(cores)
         domain = self.core_domain[cores]
         if pinning == "compact":
             chosen = np.lexsort((rank, cores, domain))[:count]
         elif pinning == "scatter":
-            # Position of each core inside its domain, so that a round takes one core of every
-            # domain.
-            position = np.zeros(self.n_cores, dtype=np.int64)
-            fill: dict[int, int] = {}
-            for core, dom in enumerate(self.core_domain.tolist()):
-                position[core] = fill.get(dom, 0)
-                fill[dom] = fill.get(dom, 0) + 1
+            # A round takes one core of every domain.
+            position = ranks(self.core_domain)
             chosen = np.lexsort((domain, position[cores], rank))[:count]
         else:
             raise ModelError(
@@ -462,3 +451,16 @@ class Machine(Shown):
             )
         chosen = chosen[np.lexsort((rank[chosen], cores[chosen], domain[chosen]))]
         return chosen.astype(np.int32)
+
+
+def ranks(owner: IntArray) -> NDArray[np.int64]:
+    """Return for each entry how many before it have the same owner.
+
+    >>> ranks(np.array([4, 4, 7, 4])).tolist()
+    [0, 1, 0, 2]
+    """
+    order = np.argsort(owner, kind="stable")
+    begin = np.searchsorted(owner[order], owner)
+    found = np.empty(len(owner), np.int64)
+    found[order] = np.arange(len(owner)) - begin[order]
+    return found

@@ -28,7 +28,7 @@ from simsched.machine.model import (
 )
 from simsched.machine.schema_caches import Cache, CacheOfCores
 from simsched.machine.topology import default_touch_order, number_threads
-from simsched.machine.values import Sourced
+from simsched.machine.values import Sourced, value_or
 from simsched.machine.wires import Wires, check_domains, find_wires, link_graph
 
 _PATH_VALUES = (
@@ -61,7 +61,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
     hops = _hops(file, graph, n_domains)
     wires = find_wires(file, graph, int(layout.domain_socket[-1]) + 1)
     entries, nodes = _nodes(file, n_domains)
-    paths, distances, origin = _paths(file, layout, hops, entries, nodes, wires)
+    paths, distance, origin = _paths(file, layout, hops, entries, nodes, wires)
     groups = [_core_group(group, file.cores[group]) for group in layout.groups]
     sources = {key_path(loc): item.source for loc, item in schema.sourced_values(file)}
     sources |= origin
@@ -80,7 +80,9 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
         nodes=tuple(nodes),
         links=wires.links,
         paths=paths,
-        touch_order=_touch_order(distances, nodes, hops),
+        touch_order=default_touch_order(nodes, hops)
+        if distance is None
+        else np.argsort(distance, axis=1, kind="stable").astype(np.int32),
         caches=tuple(_caches(file, layout)),
         costs=_costs(file.costs),
         copies_data=file.data == "copied",
@@ -92,7 +94,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
         exposures={kernel: share.value for kernel, share in file.exposures.items()},
         timings=_timings(file),
         sources=sources,
-        os_distance=_os_distance(distances, n_domains, len(nodes)),
+        os_distance=distance,
         changes=tuple(_changes(file, layout)),
     )
 
@@ -182,12 +184,11 @@ def _lay_out(file: schema.MachineFile) -> _Layout:
 
 
 def _core_group(name: str, cores: schema.Cores) -> CoreGroup:
-    throughput = cores.smt_throughput.value if cores.smt_throughput else [1.0]
     return CoreGroup(
         name=name,
         kind=cores.processor,
         ops_per_s=cores.clock.value * cores.ops_per_cycle.value,
-        smt_throughput=tuple(float(value) for value in throughput),
+        smt_throughput=tuple(map(float, value_or(cores.smt_throughput, [1.0]))),
     )
 
 
@@ -251,7 +252,7 @@ def _node(name: str, memory: schema.Memory, domain: int | None) -> MemoryNode:
         bandwidth_bytes_per_s=memory.bandwidth.value,
         peak_bandwidth_bytes_per_s=peak.value,
         domain=domain,
-        bandwidth_curve=tuple(memory.bandwidth_by_flows.value) if memory.bandwidth_by_flows else (),
+        bandwidth_curve=tuple(value_or(memory.bandwidth_by_flows, ())),
         page_bytes=memory.page.value,
         memory_side_cache=None
         if cache is None
@@ -273,10 +274,10 @@ def _paths(
     entries: list[str],
     nodes: list[MemoryNode],
     wires: Wires,
-) -> tuple[tuple[tuple[Path, ...], ...], dict[tuple[int, int], int], dict[str, str]]:
+) -> tuple[tuple[tuple[Path, ...], ...], IntArray | None, dict[str, str]]:
     """Return the paths, the given operating-system distances, and the source of every value."""
     _check_rules(file, layout, hops, entries, nodes, wires)
-    distances: dict[tuple[int, int], int] = {}
+    distances: list[int] = []
     origin: dict[str, str] = {}
     rows = []
     for domain in range(len(hops)):
@@ -295,12 +296,14 @@ def _paths(
             for key, value in found.items():
                 origin[path_source_key(domain, node.name, key)] = value.source
             if "os_distance" in found:
-                distances[domain, index] = found["os_distance"].value
+                distances.append(found["os_distance"].value)
             row.append(_path(found, domain, node, layout, wires))
         rows.append(tuple(row))
     if distances and len(distances) != len(hops) * len(nodes):
         raise FieldError(("paths",), "found os_distance for some paths, accepted: for all or none")
-    return tuple(rows), distances, origin
+    shape = len(hops), len(nodes)
+    distance = np.array(distances, np.int32).reshape(shape) if distances else None
+    return tuple(rows), distance, origin
 
 
 def _path(
@@ -315,16 +318,14 @@ def _path(
         links += wires.routes.get((node.domain, domain), ())
         links += wires.between(*layout.domain_socket[[node.domain, domain]].tolist())
         loads = wires.message_loads(domain, node.domain)
-    listed = found["links"].value if "links" in found else ()
-    weight, latency, cap = (
-        found.get(key) for key in ("node_weight", "write_latency", "write_core_cap")
-    )
+    listed = value_or(found.get("links"), ())
+    cap = found.get("write_core_cap")
     return Path(
         latency_ps=found["latency"].value,
         core_cap_bytes_per_s=tuple(found["core_cap"].value),
         links=links + tuple(wires.listed[name] for name in listed),
-        node_weight=1.0 if weight is None else float(weight.value),
-        write_latency_ps=None if latency is None else latency.value,
+        node_weight=float(value_or(found.get("node_weight"), 1.0)),
+        write_latency_ps=value_or(found.get("write_latency"), None),
         write_core_cap_bytes_per_s=None if cap is None else tuple(cap.value),
         message_loads=loads,
     )
@@ -353,7 +354,7 @@ def _check_rules(
         for position, name in enumerate(rule.to or []):
             schema.check_known(("paths", key, "to", position), "memory", name, names)
         check_domains(rule.domains or [], len(hops), ("paths", key, "domains"))
-        for position, name in enumerate(rule.links.value if rule.links else []):
+        for position, name in enumerate(value_or(rule.links, ())):
             loc = ("paths", key, "links", 0, position)
             schema.check_known(loc, "link crossed_by listed", name, wires.listed)
         if not any(
@@ -388,27 +389,6 @@ def _selects(
     )
 
 
-def _os_distance(
-    distances: dict[tuple[int, int], int], n_domains: int, n_nodes: int
-) -> IntArray | None:
-    if not distances:
-        return None
-    rows = [[distances[domain, node] for node in range(n_nodes)] for domain in range(n_domains)]
-    return np.array(rows, np.int32)
-
-
-def _touch_order(
-    distances: dict[tuple[int, int], int], nodes: list[MemoryNode], hops: IntArray
-) -> IntArray:
-    if not distances:
-        return default_touch_order(nodes, hops)
-    order = [
-        sorted(range(len(nodes)), key=lambda node: (distances[domain, node], node))
-        for domain in range(len(hops))
-    ]
-    return np.array(order, dtype=np.int32)
-
-
 def _cache_users(name: str, cache: Cache, layout: _Layout) -> list[tuple[str | None, int]]:
     """Return, for each instance of a level in order, its kind of core and how many share it.
 
@@ -437,12 +417,12 @@ def _cache_users(name: str, cache: Cache, layout: _Layout) -> list[tuple[str | N
 
 def _cache_instance(cache: Cache, own: CacheOfCores) -> CacheInstance:
     """Return the instance of a kind of core, which has what it does not name from its level."""
-    effective = own.effective_capacities or cache.effective_capacities
+    slices = own.effective_capacities or cache.effective_capacities
     return CacheInstance(
         capacity_bytes=(own.capacity or cache.capacity).value,
         bandwidth_bytes_per_s=(own.bandwidth or cache.bandwidth).value,
         latency_ps=(own.latency or cache.latency).value,
-        effective_capacities_bytes=tuple(effective.value) if effective else (),
+        effective_capacities_bytes=tuple(value_or(slices, ())),
     )
 
 
@@ -477,22 +457,14 @@ def _cache(name: str, cache: Cache, layout: _Layout) -> CacheLevel:
         bandwidth_bytes_per_s=cache.bandwidth.value,
         latency_ps=cache.latency.value,
         core_instance=np.repeat(np.arange(len(shares), dtype=np.int32), shares),
-        transfer_bandwidth_bytes_per_s=(
-            cache.transfer_bandwidth.value if cache.transfer_bandwidth else 0.0
-        ),
-        transfer_latency_ps=cache.transfer_latency.value if cache.transfer_latency else 0,
-        upgrade_bandwidth_bytes_per_s=(
-            cache.upgrade_bandwidth.value if cache.upgrade_bandwidth else 0.0
-        ),
-        overlap=1.0 if cache.overlap is None else cache.overlap.value,
-        effective_capacities_bytes=(
-            tuple(cache.effective_capacities.value) if cache.effective_capacities else ()
-        ),
-        counted_per_line=1.0 if cache.counted_per_line is None else cache.counted_per_line.value,
-        filled_by="misses" if cache.filled_by is None else cache.filled_by.value,
-        displacement_bandwidth_bytes_per_s=(
-            cache.displacement_bandwidth.value if cache.displacement_bandwidth else 0.0
-        ),
+        transfer_bandwidth_bytes_per_s=value_or(cache.transfer_bandwidth, 0.0),
+        transfer_latency_ps=value_or(cache.transfer_latency, 0),
+        upgrade_bandwidth_bytes_per_s=value_or(cache.upgrade_bandwidth, 0.0),
+        overlap=value_or(cache.overlap, 1.0),
+        effective_capacities_bytes=tuple(value_or(cache.effective_capacities, ())),
+        counted_per_line=value_or(cache.counted_per_line, 1.0),
+        filled_by=value_or(cache.filled_by, "misses"),
+        displacement_bandwidth_bytes_per_s=value_or(cache.displacement_bandwidth, 0.0),
         differing={i: of_kind[kind] for i, (kind, _) in enumerate(users) if kind is not None},
     )
 

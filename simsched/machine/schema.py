@@ -32,9 +32,10 @@ from simsched.machine.values import (
     Sourced,
     Time,
     Times,
-    as_list,
     sizes_in_bytes,
+    value_or,
 )
+from simsched.names.yaml_fields import as_list
 
 
 class Source(Section):
@@ -159,10 +160,7 @@ class Memory(Section):
         peak = self.peak_bandwidth.value
         for key, values in (
             ("bandwidth", [self.bandwidth.value]),
-            (
-                "bandwidth_by_flows",
-                self.bandwidth_by_flows.value if self.bandwidth_by_flows else [],
-            ),
+            ("bandwidth_by_flows", value_or(self.bandwidth_by_flows, ())),
         ):
             if any(value > peak for value in values):
                 raise FieldError((key, 0), "found more than peak_bandwidth, accepted: at most that")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from simsched.files.yaml_reader import FieldError, Section
-from simsched.machine.values import Bandwidth, Index, Size, Sourced
+from simsched.machine.values import Bandwidth, Index, Size, Sourced, value_or
 
 
 class Snooping(Section):
@@ -76,7 +76,7 @@ class LinkSpec(Section):
             )
         if self.snooping is not None and self.connects is None:
             raise FieldError(("snooping",), "accepted: only in links that connect domains")
-        for position, (left, right) in enumerate(self.connects.value if self.connects else []):
+        for position, (left, right) in enumerate(value_or(self.connects, ())):
             if left == right:
                 raise FieldError(("connects", 0, position), f"found domain {left} linked to itself")
         return self

@@ -15,8 +15,10 @@ from simsched.files.units import (
     parse_time,
 )
 from simsched.files.yaml_reader import FieldError
+from simsched.names.yaml_fields import as_list
 
-Value = TypeVar("Value")
+Value = TypeVar("Value", covariant=True)
+Other = TypeVar("Other")
 
 
 class Sourced(Generic[Value]):
@@ -43,6 +45,11 @@ class Sourced(Generic[Value]):
                 core_schema.no_info_plain_validator_function(lambda parts: cls(*parts)),
             ]
         )
+
+
+def value_or(given: Sourced[Value] | None, other: Other) -> Value | Other:
+    """Return a value of a file, or another one where the file has none."""
+    return other if given is None else given.value
 
 
 def _check_pair(data: object) -> object:
@@ -121,11 +128,6 @@ Factor = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 EffectiveCapacities = Annotated[list[Size], Field(min_length=1, max_length=64)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]*$", max_length=64)]
-
-
-def as_list(data: object) -> object:
-    """Accept one entry instead of a list."""
-    return data if isinstance(data, list) else [data]
 
 
 Bandwidths = Annotated[list[Bandwidth], BeforeValidator(as_list), Field(min_length=1)]

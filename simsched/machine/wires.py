@@ -12,6 +12,7 @@ from simsched.files.yaml_reader import FieldError
 from simsched.machine import schema
 from simsched.machine.model import Link
 from simsched.machine.schema_links import Snooping
+from simsched.machine.values import value_or
 
 Route = tuple[int, ...]
 
@@ -77,7 +78,7 @@ def link_graph(file: schema.MachineFile, n_domains: int) -> nx.DiGraph[int]:
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(n_domains))
     for name, link in file.links.items():
-        for position, pair in enumerate(link.connects.value if link.connects else []):
+        for position, pair in enumerate(value_or(link.connects, ())):
             loc = ("links", name, "connects", 0, position)
             check_domains(pair, n_domains, loc)
             left, right = pair

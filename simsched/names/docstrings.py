@@ -11,17 +11,8 @@ _ENTRY = re.compile(r"^(\*{0,2}\w+(?:, \w+)*)(?: : (.*))?$")
 
 
 def section(docstring: str, title: str) -> list[str]:
-    r"""Return the lines of one section, without its title.
+    r"""Return the lines of one section of a docstring, without its title.
 
-    Parameters
-    ----------
-    docstring : str
-        A docstring.
-    title : str
-        For instance ``"Parameters"``.
-
-    Examples
-    --------
     >>> section("Run.\n\nNotes\n-----\nQuick.\n", "Notes")
     ['Quick.']
     """
@@ -38,8 +29,9 @@ def section(docstring: str, title: str) -> list[str]:
 def parameter_texts(thing: type | Callable[..., object]) -> dict[str, str]:
     """Return what a docstring says about each parameter, on one line; of a class its bases' too.
 
-    >>> parameter_texts(section)["title"]
-    'For instance ``"Parameters"``.'
+    >>> from simsched.names.registry import Entry
+    >>> parameter_texts(Entry)["name"]
+    'What users call it.'
     """
     found: dict[str, tuple[str, str]] = {}
     for part in reversed(thing.__mro__) if isinstance(thing, type) else (thing,):

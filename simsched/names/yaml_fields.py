@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Annotated
+from typing import Annotated, TypeVar
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from simsched.files.yaml_reader import FieldError, KeyPath
 
+Entry = TypeVar("Entry")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,79}")
 
 
@@ -24,11 +25,20 @@ def file_name(data: object) -> object:
 FileName = Annotated[str, BeforeValidator(file_name)]
 
 
+def as_list(data: object) -> object:
+    """Accept one entry instead of a list."""
+    return data if isinstance(data, list) else [data]
+
+
 def one_or_more(data: object) -> object:
     """Accept one entry instead of a list; refuse an empty list."""
     if isinstance(data, list) and not data:
         raise ValueError("found an empty list, accepted: at least one entry")
     return [data] if isinstance(data, str | Mapping) else data
+
+
+#: One entry or several.
+Several = Annotated[list[Entry], BeforeValidator(one_or_more), Field(min_length=1)]
 
 
 def refuse_repeats(loc: KeyPath, names: Sequence[Hashable], accepted: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.files.resources import data_dir
+from simsched.files.resources import shipped
 from simsched.machine import Machine, list_machines, load_machine
 from simsched.names.registry import Entry
 from simsched.policy import Policy, list_policies, make_policy, policy_info
@@ -148,14 +148,6 @@ def _made(name: str, params: Mapping[str, Any]) -> Workload:
     return resolve_workload(name, given, given.pop("seed", 0))
 
 
-def _experiments() -> list[str]:
-    return sorted(path.stem for path in data_dir("experiments").glob("*.yaml"))
-
-
-def _experiment(name: str) -> Path:
-    return data_dir("experiments") / f"{name}.yaml"
-
-
 def _workloads() -> list[str]:
     return [*list_presets(), *(item.name for item in list_workloads())]
 
@@ -165,4 +157,9 @@ policies: Catalogue[Named[Policy]] = Catalogue(
     "policy", "policies", lambda: [info.name for info in list_policies()], _policy
 )
 workloads: Catalogue[Named[Workload]] = Catalogue("workload", "workloads", _workloads, _workload)
-experiments: Catalogue[Path] = Catalogue("experiment", "experiments", _experiments, _experiment)
+experiments: Catalogue[Path] = Catalogue(
+    "experiment",
+    "experiments",
+    lambda: list(shipped("experiments")),
+    lambda name: shipped("experiments")[name],
+)

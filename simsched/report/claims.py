@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 import simsched
 from simsched.experiment.progress import duration
+from simsched.report.json_document import finite
 from simsched.report.markdown import paragraph
+from simsched.report.markdown import table as markdown_table
 from simsched.report.tables import number
-from simsched.reproduction.claims import Reproduction, summary
+from simsched.report.terminal import plain_table
+from simsched.reproduction.claims import Reproduction, by_source, summary
 from simsched.reproduction.judge import CaseVerdict, Verdict
-from simsched.reproduction.schema import (
-    VALUE_TOLERANCE,
-    Claim,
-    Term,
-)
+from simsched.reproduction.schema import VALUE_TOLERANCE, Claim, Term
 
 UNDIAGNOSED = "undiagnosed"
+#: What is counted, in the order of :func:`_shares`.
+COUNTED = ("orderings", "figures", "all", "not evaluable", "calibration")
 #: Numbers of one case that tables show; the JSON document has all.
 MAX_SHOWN = 6
 
@@ -138,45 +138,30 @@ def diagnosis_text(verdict: Verdict) -> str:
 
 def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
     """Return one table per source with the claims that can be evaluated."""
-    tables = []
-    for source, found in _by_source(verdicts).items():
-        table = Table(title=Text(source), box=box.SIMPLE_HEAD, title_justify="left")
-        for name in ("claim", "what"):
-            table.add_column(Text(name), overflow="fold")
-        for name in ("published", "simulated"):
-            table.add_column(Text(name), justify="right", overflow="fold")
-        table.add_column("verdict", overflow="fold")
-        for verdict in found:
-            if verdict.holds is None:
-                continue
-            claim = verdict.claim
-            word = verdict.word + (" (calibration)" if claim.calibrated_on else "")
-            if verdict.holds is False:
-                word = f"{word}: {diagnosis_text(verdict)}"
-            cells = (claim.id, what_text(claim), published_text(claim), simulated_text(verdict))
-            table.add_row(*map(Text, (*cells, word)))
-        if table.row_count:
-            tables.append(table)
-    return tables
+    columns = ("claim", "what", "published", "simulated", "verdict")
+    words = ("claim", "what", "verdict")
+    return [
+        plain_table(columns, rows, left=words, fold=columns, title=Text(source))
+        for source, found in by_source(verdicts).items()
+        if (rows := [_row(verdict) for verdict in found if verdict.holds is not None])
+    ]
 
 
-def _by_source(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
-    """Return verdicts by the short name of their source."""
-    found: dict[str, list[Verdict]] = {}
-    for verdict in verdicts:
-        found.setdefault(verdict.planned.source, []).append(verdict)
-    return found
+def _row(verdict: Verdict) -> tuple[str, ...]:
+    """Return the row of a claim that can be evaluated."""
+    claim = verdict.claim
+    word = verdict.word + (" (calibration)" if claim.calibrated_on else "")
+    if verdict.holds is False:
+        word = f"{word}: {diagnosis_text(verdict)}"
+    return claim.id, what_text(claim), published_text(claim), simulated_text(verdict), word
 
 
 def summary_table(reproduction: Reproduction) -> Table:
     """Return how many claims hold, per source."""
     counted = summary(reproduction)
-    table = Table(title="Claims that hold", box=box.SIMPLE_HEAD, title_justify="left")
-    table.add_column("source")
-    for name in ("orderings", "figures", "all", "not evaluable", "calibration"):
-        table.add_column(Text(name), justify="right")
-    for source, found in counted["by_source"].items():
-        table.add_row(*map(Text, (source, *_shares(found))))
+    rows = [(source, *_shares(found)) for source, found in counted["by_source"].items()]
+    columns = ("source", *COUNTED)
+    table = plain_table(columns, rows, left=("source",), title="Claims that hold")
     table.add_section()
     table.add_row(*map(Text, ("all", *_shares(_total(counted)))))
     return table
@@ -199,16 +184,12 @@ def _shares(found: dict[str, Any]) -> list[str]:
 
 def left_out_table(reproduction: Reproduction) -> Table | None:
     """Return the claims that cannot be evaluated with the reasons, None when there are none."""
-    left = [verdict for verdict in reproduction.all if verdict.holds is None]
+    left = [verdict.claim for verdict in reproduction.all if verdict.holds is None]
     if not left:
         return None
-    table = Table(title="Not evaluable", box=box.SIMPLE_HEAD, title_justify="left")
-    for name in ("claim", "source", "reason"):
-        table.add_column(Text(name), overflow="fold")
-    for verdict in left:
-        claim = verdict.claim
-        table.add_row(*map(Text, (claim.id, claim.source, str(claim.not_evaluable))))
-    return table
+    columns = ("claim", "source", "reason")
+    rows = [(claim.id, claim.source, str(claim.not_evaluable)) for claim in left]
+    return plain_table(columns, rows, left=columns, fold=columns, title="Not evaluable")
 
 
 def runs_text(runs: Mapping[str, Any]) -> str:
@@ -245,15 +226,22 @@ def claims_document(reproduction: Reproduction) -> dict[str, Any]:
     }
 
 
-def plain_claim(verdict: Verdict) -> dict[str, Any]:
-    """Return a verdict as plain data."""
-    claim = verdict.claim
+def about(claim: Claim) -> dict[str, str]:
+    """Return what is published where, as plain data."""
     return {
         "id": claim.id,
         "source": claim.source,
         "kind": claim.kind,
         "what": what_text(claim),
         "published": published_text(claim),
+    }
+
+
+def plain_claim(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as plain data."""
+    claim = verdict.claim
+    return {
+        **about(claim),
         "simulated": simulated_text(verdict),
         "verdict": verdict.word,
         "holds": verdict.holds,
@@ -262,17 +250,7 @@ def plain_claim(verdict: Verdict) -> dict[str, Any]:
         "diagnosis": diagnosis_text(verdict),
         "note": claim.note,
         "experiments": verdict.planned.experiments(),
-        "cases": [
-            {
-                "where": case.where,
-                "simulated": {
-                    name: [value if math.isfinite(value) else None for value in values]
-                    for name, values in case.simulated.items()
-                },
-                "holds": case.holds,
-            }
-            for case in verdict.cases
-        ],
+        "cases": finite([vars(case) for case in verdict.cases]),
     }
 
 
@@ -288,13 +266,11 @@ def markdown(reproduction: Reproduction) -> str:
         f"Evaluated: {', '.join(family.name for family in reproduction.families)}.",
         runs_text(counted["runs"]) + ".",
         "",
-        *_md_row("source", "orderings", "figures", "all", "not evaluable", "calibration"),
-        *_md_row(*["---"] * 6),
     ]
-    for source, found in counted["by_source"].items():
-        lines += _md_row(source, *_shares(found))
-    lines += [*_md_row("**all**", *_shares(_total(counted))), ""]
-    for source, verdicts in _by_source(reproduction.all).items():
+    rows = [[source, *_shares(found)] for source, found in counted["by_source"].items()]
+    rows.append(["**all**", *_shares(_total(counted))])
+    lines += [*markdown_table(["source", *COUNTED], rows), ""]
+    for source, verdicts in by_source(reproduction.all).items():
         failing = [verdict for verdict in verdicts if verdict.holds is False]
         if failing:
             lines += [f"## {source}", "", paragraph(_reference(reproduction, source)), ""]
@@ -309,15 +285,14 @@ def _reference(reproduction: Reproduction, source: str) -> str:
 
 def _failing_table(source: str, failing: Sequence[Verdict]) -> list[str]:
     """Return a table of what is published and simulated of claims that fail."""
-    lines = _md_row("claim", "where", "what", "published", "simulated")
-    lines += _md_row(*["---"] * 5)
+    rows = []
     for verdict in failing:
         claim = verdict.claim
         where = claim.source.removeprefix(source).strip()
         where += " (calibration)" if claim.calibrated_on else ""
         shown = (what_text(claim), published_text(claim), simulated_text(verdict))
-        lines += _md_row(f"`{claim.id}`", where, *shown)
-    return lines
+        rows.append([f"`{claim.id}`", where, *shown])
+    return markdown_table(["claim", "where", "what", "published", "simulated"], rows)
 
 
 def _diagnoses(failing: Sequence[Verdict]) -> list[str]:
@@ -326,7 +301,3 @@ def _diagnoses(failing: Sequence[Verdict]) -> list[str]:
     for verdict in failing:
         shared.setdefault(diagnosis_text(verdict), []).append(f"`{verdict.claim.id}`")
     return [paragraph(f"{', '.join(ids)}: {text}", "* ") for text, ids in shared.items()]
-
-
-def _md_row(*cells: str) -> list[str]:
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"]

@@ -210,7 +210,7 @@ _WRITTEN: dict[Any, Callable[[Json], Json]] = {
     units.parse_time: _quantity(units.TIME),
     units.parse_seconds: _quantity(units.TIME),
     values.positive_size: _SIZE,
-    values.as_list: _or_one,
+    yaml_fields.as_list: _or_one,
     values.by_size: _by_size,
     yaml_fields.one_or_more: _or_one,
     yaml_fields.file_name: lambda inner: {**inner, "pattern": f"^{yaml_fields.NAME.pattern}$"},
@@ -223,7 +223,6 @@ _WRITTEN: dict[Any, Callable[[Json], Json]] = {
     claims_schema.tolerance_of: lambda _: copy.deepcopy(_TOLERANCE),
     claims_schema.versus_list: _versus,
     claims_schema.value_lists: lambda _: {"type": "object"},
-    claims_schema.number_list: _or_one,
 }
 
 

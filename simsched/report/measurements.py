@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich import box
 from rich.table import Table
-from rich.text import Text
 
 import simsched
 from simsched.hardware.measurements import MeasurementSet
 from simsched.report.tables import number, scaled
+from simsched.report.terminal import plain_table, with_sections
 
 
 @dataclass(frozen=True)
@@ -71,19 +70,10 @@ def cells_table(measured: MeasurementSet) -> Table:
     """Return the cells of a set as a table."""
     cells = summarise(measured)
     head, factor = scaled("makespan_s", [cell.makespan_s for cell in cells])
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("program", no_wrap=True)
-    table.add_column("policy", overflow="fold")
-    for title in ("workers", "runs", head, "spread [%]", "tasks", "steals", "idle [%]", "CPU [%]"):
-        table.add_column(Text(title), justify="right")
-    previous = None
-    for cell in cells:
-        if previous not in (None, cell.label):
-            table.add_section()
-        previous = cell.label
-        table.add_row(
-            Text(cell.label),
-            Text(cell.policy),
+    rows = [
+        (
+            cell.label,
+            cell.policy,
             str(cell.workers),
             str(cell.runs),
             number(cell.makespan_s / factor),
@@ -93,7 +83,12 @@ def cells_table(measured: MeasurementSet) -> Table:
             f"{cell.idle_percent:.1f}",
             f"{cell.cpu_percent:.1f}",
         )
-    return table
+        for cell in cells
+    ]
+    words = ("program", "policy")
+    numbers = ("workers", "runs", head, "spread [%]", "tasks", "steals", "idle [%]", "CPU [%]")
+    table = plain_table((*words, *numbers), rows, left=words, fold=("policy",), whole=("program",))
+    return with_sections(table, [cell.label for cell in cells])
 
 
 def overhead_line(overhead: Mapping[str, Any]) -> str:

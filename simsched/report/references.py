@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.table import Table
-from rich.text import Text
 
+from simsched.report.terminal import plain_table
 from simsched.reproduction.references import Row, by_policy
 
 
 def reference_table(rows: Sequence[Row]) -> Table:
     """Return one line per reference; with several seeds, how far the makespans are apart."""
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("machine")
-    table.add_column("policy")
     spread = any(row.deviation_s is not None for row in rows)
     over_seeds = ("std. dev. [ms]", "range [ms]") if spread else ()
     names = ("tiles", "simulated [ms]", *over_seeds, "reference [ms]", "error [%]", "took [s]")
-    for name in names:
-        table.add_column(Text(name), justify="right")
+    lines = []
     for row in rows:
         given = row.reference
         cells = [given.machine, given.policy, "-" if given.tiles is None else str(given.tiles)]
@@ -33,19 +28,14 @@ def reference_table(rows: Sequence[Row]) -> Table:
                 shortest, longest = (f"{edge(row.makespans_s) * 1e3:,.1f}" for edge in (min, max))
                 cells += [f"{row.deviation_s * 1e3:,.1f}", f"{shortest} to {longest}"]
             cells += [reference, f"{row.error_percent:+.1f}", f"{row.wall_s:.2f}"]
-        table.add_row(*map(Text, cells))
-    return table
+        lines.append(cells)
+    return plain_table(("machine", "policy", *names), lines, left=("machine", "policy"))
 
 
 def policy_table(rows: Sequence[Row]) -> Table:
     """Return one line per policy: how large the errors are."""
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("policy")
-    names = ("rows", "median error [%]", "largest [%]", "within 5 %", "within 10 %")
-    for name in names:
-        table.add_column(Text(name), justify="right")
-    for line in by_policy(list(rows)):
-        table.add_row(
+    lines = [
+        (
             line["policy"],
             str(line["rows"]),
             f"{line['median_error_percent']:.1f}",
@@ -53,4 +43,7 @@ def policy_table(rows: Sequence[Row]) -> Table:
             str(line["within_5_percent"]),
             str(line["within_10_percent"]),
         )
-    return table
+        for line in by_policy(list(rows))
+    ]
+    columns = ("policy", "rows", "median error [%]", "largest [%]", "within 5 %", "within 10 %")
+    return plain_table(columns, lines, left=("policy",))

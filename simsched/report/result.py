@@ -6,14 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import simsched
-from simsched.experiment.frames import (
-    iterations_frame,
-    jobs_frame,
-    runs_frame,
-    services_frame,
-    with_units,
-    workers_frame,
-)
+from simsched.experiment import frames
 from simsched.experiment.single_run import events_frame, tasks_frame
 from simsched.experiment.summary import Line
 from simsched.report.description import Description, Table
@@ -52,7 +45,7 @@ class Result(ResultData):
         Policy parameters that are not the same in all runs are columns ``policy.NAME``, swept keys
         ``sweep.KEY``. ``runs.attrs["units"]`` has the units by column.
         """
-        return runs_frame(self.rows)
+        return frames.runs_frame(self.rows)
 
     @property
     def iterations(self) -> pd.DataFrame:
@@ -60,12 +53,12 @@ class Result(ResultData):
 
         Bytes are by memory kind and, `local_bytes` and `remote_bytes`, by distance.
         """
-        return iterations_frame(self.rows)
+        return frames.frame_of(self.rows, frames.iterations)
 
     @property
     def workers(self) -> pd.DataFrame:
         """One row per worker of every run: `busy_s`, `acquire_s` and `idle_s`."""
-        return workers_frame(self.rows)
+        return frames.frame_of(self.rows, frames.workers)
 
     @property
     def jobs(self) -> pd.DataFrame:
@@ -75,12 +68,12 @@ class Result(ResultData):
         `job` and `iteration` say which it is. ``jobs.groupby(["policy", "user"]).response_s`` is
         the way to numbers per user.
         """
-        return jobs_frame(self.rows)
+        return frames.frame_of(self.rows, frames.jobs)
 
     @property
     def services(self) -> pd.DataFrame:
         """One row per service of every run on a shared accelerator: latencies of its queries."""
-        return services_frame(self.rows)
+        return frames.frame_of(self.rows, frames.services)
 
     @property
     def plot(self) -> Plots:
@@ -99,7 +92,7 @@ class Result(ResultData):
         """
         import pandas as pd
 
-        return with_units(pd.DataFrame([flat(line) for line in self.lines]))
+        return frames.with_units(pd.DataFrame([flat(line) for line in self.lines]))
 
     def _ipython_key_completions_(self) -> list[str]:
         """Return what completes ``result["``."""

@@ -91,14 +91,13 @@ class Plots:
         numbers, there are lines over it instead of bars: ``policy.sample_pages``, for instance, or
         a swept key, which is the default where there is just one.
         """
-        from simsched.experiment.frames import parameter_columns
+        from simsched.experiment.frames import parameters_of
         from simsched.report.plots import speedup
 
         result = self._result
-        columns = parameter_columns([row["policy_parameters"] for row in result.rows])
         rows = [
-            {**row, **{name: values[index] for name, values in columns.items()}}
-            for index, row in enumerate(result.rows)
+            row | parameters
+            for row, parameters in zip(result.rows, parameters_of(result.rows), strict=True)
         ]
         return speedup(rows, baseline or result.baseline, ax, x=x, others=result.others)
 

@@ -6,7 +6,6 @@ import platform
 import shlex
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -51,19 +50,6 @@ _DARK: dict[Any, str] = {
     "legend.labelcolor": "#e6e6e6",
     "legend.facecolor": "#222222",
 }
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A figure for light and for dark surroundings."""
-
-    #: What it shows, also for those who cannot see it.
-    title: str
-    #: PNG files as ``data:`` addresses.
-    light: str
-    dark: str
-    #: In CSS pixels.
-    width: int
 
 
 def write_report(result: ResultData, path: Path, command: Sequence[str] = ()) -> None:
@@ -143,7 +129,7 @@ def _yaml(result: ResultData) -> str:
     return text.getvalue()
 
 
-def _pictures(result: ResultData) -> Iterator[Picture]:
+def _pictures(result: ResultData) -> Iterator[dict[str, Any]]:
     name = result.experiment.name
     if len(result.lines) <= MAX_BARS:
         yield _picture(f"Makespans of {name}", lambda: plot_comparison(result.lines))
@@ -156,18 +142,20 @@ def _pictures(result: ResultData) -> Iterator[Picture]:
             yield _picture(title, partial(plot_bandwidth, rows, title))
 
 
-def _picture(title: str, draw: Callable[[], Figure | None]) -> Picture:
-    """Return a figure drawn twice."""
-    drawn = []
-    width = 0
+def _picture(title: str, draw: Callable[[], Figure | None]) -> dict[str, Any]:
+    """Return a figure for light and for dark surroundings, as ``data:`` addresses of PNG files.
+
+    The title is also for those who cannot see it; the width is in CSS pixels.
+    """
+    found: dict[str, Any] = {"title": title}
     light: dict[Any, str] = {}
-    for colours in (light, _DARK):
+    for name, colours in (("light", light), ("dark", _DARK)):
         with mpl.rc_context(colours):
             figure = draw()
             assert figure is not None
             FigureCanvasAgg(figure)
             data = BytesIO()
             figure.savefig(data, format="png", dpi=2 * DPI, transparent=True)
-            width = round(figure.get_figwidth() * DPI)
-        drawn.append("data:image/png;base64," + b64encode(data.getvalue()).decode())
-    return Picture(title, drawn[0], drawn[1], width)
+            found["width"] = round(figure.get_figwidth() * DPI)
+        found[name] = "data:image/png;base64," + b64encode(data.getvalue()).decode()
+    return found

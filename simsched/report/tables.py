@@ -1,18 +1,14 @@
-"""Results as text tables, for the terminal and for notebooks.
-
-Everything is put into tables as plain text: ``[s]`` would otherwise be taken for a style.
-"""
+"""Results as text tables, for the terminal and for notebooks."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
 
-from rich import box
 from rich.table import Table
-from rich.text import Text
 
 from simsched.experiment.summary import Estimate, Line
+from simsched.report.terminal import plain_table, with_sections
 
 #: Suffixes of column names with the scales that tables choose from.
 SCALES: dict[str, tuple[tuple[float, str], ...]] = {
@@ -67,25 +63,10 @@ def with_interval(value: Estimate, factor: float = 1.0) -> str:
 
 def comparison_table(lines: Sequence[Line]) -> Table:
     """Return the comparison of an experiment as a table."""
-    table = Table(box=box.SIMPLE_HEAD)
     head, rows = comparison_cells(lines)
-    n_values = len(lines[0].metrics) + 1 if lines else 1
-    for position, name in enumerate(head):
-        number_column = position >= len(head) - n_values
-        table.add_column(
-            Text(name),
-            justify="right" if number_column else "left",
-            overflow="ellipsis" if number_column else "fold",
-            no_wrap=name == "policy",
-        )
-    previous: tuple[str, str] | None = None
-    for line, cells in zip(lines, rows, strict=True):
-        place = line.machine, line.workload
-        if previous not in (None, place):
-            table.add_section()
-        previous = place
-        table.add_row(*map(Text, cells))
-    return table
+    words = head[: head.index("policy") + 1]
+    table = plain_table(head, rows, left=words, fold=words, whole=("policy",))
+    return with_sections(table, [(line.machine, line.workload) for line in lines])
 
 
 def comparison_cells(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from io import StringIO
+from itertools import pairwise
 from typing import Any
 
 from rich import box
@@ -43,15 +44,49 @@ def text(described: Description, width: int = 120) -> str:
 def table(rows: Iterable[Row], title: str = "name") -> RichTable:
     """Return rows as a table with lines of the terminal's width; `title` is that of names."""
     rows = list(rows)
-    made = RichTable(box=box.SIMPLE_HEAD)
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["name"]
-    for name in names:
-        is_number = any(isinstance(row.get(name), int) for row in rows)
-        style: dict[str, Any] = {"no_wrap": True} if name == "name" else {"overflow": "fold"}
-        justify: Any = "right" if is_number else "left"
-        made.add_column(title if name == "name" else name, justify=justify, **style)
+    heads = {name: title if name == "name" else name for name in names}
+    words = [name for name in names if not any(isinstance(row.get(name), int) for row in rows)]
+    return plain_table(
+        list(heads.values()),
+        ([str(row.get(name, "")) for name in names] for row in rows),
+        left=[heads[name] for name in words],
+        fold=[heads[name] for name in names if name != "name"],
+        whole=[title],
+    )
+
+
+def plain_table(
+    columns: Sequence[str],
+    rows: Iterable[Iterable[str]],
+    *,
+    left: Collection[str],
+    fold: Collection[str] = (),
+    whole: Collection[str] = (),
+    **style: Any,
+) -> RichTable:
+    """Return text as a table; ``[s]`` in it is no style.
+
+    Columns that are not among the `left` ones hold numbers. Where there is little room, those of
+    `fold` are broken anywhere, those of `whole` are not broken.
+    """
+    made = RichTable(box=box.SIMPLE_HEAD, title_justify="left", **style)
+    for name in columns:
+        made.add_column(
+            Text(name),
+            justify="left" if name in left else "right",
+            overflow="fold" if name in fold else "ellipsis",
+            no_wrap=name in whole,
+        )
     for row in rows:
-        made.add_row(*(Text(str(row.get(name, ""))) for name in names))
+        made.add_row(*map(Text, row))
+    return made
+
+
+def with_sections(made: RichTable, groups: Sequence[object]) -> RichTable:
+    """Separate the rows of a table where the group changes that they belong to; return it."""
+    for row, (group, following) in zip(made.rows, pairwise(groups), strict=False):
+        row.end_section = group != following
     return made
 
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from rich import box
 from rich.table import Table
-from rich.text import Text
 
 from simsched.files.atomic import make_directory, write_text
 from simsched.hardware.validation import CLEAR_DIFFERENCE, Case, Validation
+from simsched.report.markdown import table
 from simsched.report.plots import COLOURS, save
+from simsched.report.terminal import plain_table
 
 #: What is known about measurements that has an entry per run, or is in the table already.
 _PER_RUN = {"counters", "speed_probe_s", "matrix"}
@@ -39,12 +38,9 @@ COLUMNS = (
 
 def validation_table(validation: Validation) -> Table:
     """Return one row per case."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for position, name in enumerate(COLUMNS):
-        table.add_column(Text(name), justify="left" if position < 2 else "right")
-    for case in validation.cases:
-        table.add_row(*(Text(cell) for cell in _cells(case)))
-    return table
+    return plain_table(
+        COLUMNS, map(_cells, validation.cases), left=("program", "policy"), pad_edge=False
+    )
 
 
 def _cells(case: Case) -> tuple[str, ...]:
@@ -135,13 +131,11 @@ def plot_validation(validation: Validation) -> Figure:
 
 def markdown(validation: Validation) -> str:
     """Return the report as Markdown."""
-    rows = [_row(COLUMNS), _row("---" for _ in COLUMNS)]
-    rows += [_row(_cells(case)) for case in validation.cases]
     parts = [
         f"# Validation: {validation.measurements} on {validation.machine}",
         "\n".join(f"* {line}" for line in summary_lines(validation)),
         "![measured and simulated makespans](validation.png)",
-        "\n".join(rows),
+        "\n".join(table(COLUMNS, map(_cells, validation.cases))),
         "Figures are medians over the repetitions. *spread*: largest minus smallest measured "
         "makespan by the median; *iterations*: median error of their lengths; *classes*: largest "
         "error of the time in tasks of a class; *busy share*: mean difference of the share of the "
@@ -151,10 +145,6 @@ def markdown(validation: Validation) -> str:
         parts.append("\n".join(["Warnings:", "", *(f"* {text}" for text in validation.warnings)]))
     parts.append("## Host and measurements\n\n" + _facts(validation.about))
     return "\n\n".join(parts) + "\n"
-
-
-def _row(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _facts(about: dict[str, Any]) -> str:

@@ -12,13 +12,12 @@ from typing import Any
 
 from simsched.experiment.cells import Cell
 from simsched.experiment.inputs import located
-from simsched.experiment.options import RunOptions
 from simsched.experiment.pool import Listener
-from simsched.experiment.runner import Outcome, run_study
+from simsched.experiment.runner import Outcome, RunOptions, run_study
 from simsched.experiment.study import Study
 from simsched.experiment.summary import swept
 from simsched.files.errors import ConfigurationError, nearest
-from simsched.files.resources import data_dir
+from simsched.files.resources import data_dir, shipped
 from simsched.files.yaml_reader import Document, read_document, read_named, validate_document
 from simsched.reproduction.judge import Verdict, judge
 from simsched.reproduction.plan import Planner
@@ -46,7 +45,7 @@ class Family:
 
 def families() -> list[str]:
     """Return the names of the shipped claims files, sorted."""
-    return sorted(path.stem for path in claims_dir().glob("*.yaml"))
+    return list(shipped("experiments", "claims"))
 
 
 def claims_dir() -> Path:
@@ -201,8 +200,7 @@ def claims_about(experiment: str, rows: Sequence[Mapping[str, Any]]) -> list[Ver
     """Return the verdicts on the shipped claims that need no other experiment than one."""
     found: list[Verdict] = []
     numbers = rows_by_point(experiment, rows)
-    for name in families():
-        path = claims_dir() / f"{name}.yaml"
+    for name, path in shipped("experiments", "claims").items():
         if f"experiment: {experiment}" not in path.read_text(encoding="utf-8"):
             continue  # reading hundreds of claims takes a second
         file = validate_document(read_document(path), ClaimsFile)
@@ -212,16 +210,18 @@ def claims_about(experiment: str, rows: Sequence[Mapping[str, Any]]) -> list[Ver
     return found
 
 
+def by_source(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
+    """Return verdicts by the short name of their source."""
+    found: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        found.setdefault(verdict.planned.source, []).append(verdict)
+    return found
+
+
 def count(verdicts: Iterable[Verdict]) -> dict[str, int]:
     """Return how many claims can be evaluated and how many hold, in all and by kind."""
-    found = {
-        "evaluable": 0,
-        "holding": 0,
-        "ordering_evaluable": 0,
-        "ordering_holding": 0,
-        "numeric_evaluable": 0,
-        "numeric_holding": 0,
-    }
+    kinds, words = ("", "ordering_", "numeric_"), ("evaluable", "holding")
+    found = {f"{kind}{word}": 0 for kind in kinds for word in words}
     for verdict in verdicts:
         if verdict.holds is None:
             continue
@@ -238,9 +238,6 @@ def summary(reproduction: Reproduction) -> dict[str, Any]:
     """
     counted = [v for v in reproduction.all if not v.claim.calibrated_on]
     calibrating = [v for v in reproduction.all if v.claim.calibrated_on]
-    by_source: dict[str, list[Verdict]] = {}
-    for verdict in reproduction.all:
-        by_source.setdefault(verdict.planned.source, []).append(verdict)
     return {
         **count(counted),
         "undiagnosed": sum(v.holds is False and not v.claim.diagnosis for v in reproduction.all),
@@ -250,7 +247,7 @@ def summary(reproduction: Reproduction) -> dict[str, Any]:
                 "not_evaluable": sum(v.holds is None for v in found),
                 "calibration": sum(v.claim.calibrated_on for v in found),
             }
-            for source, found in by_source.items()
+            for source, found in by_source(reproduction.all).items()
         },
         "calibration": count(calibrating),
         "runs": {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from simsched.reproduction.points import (
-    Constant,
     Measure,
     PlannedClaim,
     Point,
@@ -34,6 +33,14 @@ Row = Mapping[str, Any]
 #: Rows by point and seed.
 Rows = Mapping[Point, Mapping[int, Row]]
 HOLDS, FAILS = "holds", "fails"
+#: What makes one number of several; see :data:`simsched.reproduction.schema.REDUCTIONS`.
+REDUCED: dict[str, Callable[[Sequence[float]], float]] = {
+    "mean": np.mean,
+    "min": min,
+    "max": max,
+    "sum": sum,
+    "spread": np.ptp,
+}
 
 
 @dataclass(frozen=True)
@@ -183,7 +190,7 @@ def _compare(claim: Claim, left: float, operator: str, right: float) -> bool:
 
 
 def _values(series: Series, rows: Rows) -> list[float]:
-    return [item.value if isinstance(item, Constant) else read(item, rows) for item in series.items]
+    return [read(item, rows) if isinstance(item, Reading) else item for item in series.items]
 
 
 def read(reading: Reading, rows: Rows) -> float:
@@ -258,13 +265,7 @@ def reduce(how: str, values: Sequence[float]) -> float:
     """Return the mean, min, max, sum or spread (largest minus smallest) of numbers."""
     if any(math.isnan(value) for value in values):
         return math.nan
-    if how == "mean":
-        return float(np.mean(values))
-    if how == "spread":
-        return max(values) - min(values)
-    if how == "sum":
-        return sum(values)
-    return min(values) if how == "min" else max(values)
+    return float(REDUCED[how](values))
 
 
 def reduce_along(how: str, x: Sequence[float], values: Sequence[float]) -> float:

@@ -9,7 +9,6 @@ from simsched.files.errors import SimschedError, unknown_name
 from simsched.files.yaml_reader import Document, KeyPath
 from simsched.reproduction.points import (
     LABELS,
-    Constant,
     Examined,
     Measure,
     OrderCase,
@@ -64,7 +63,7 @@ class Planner:
         if claim.value is not None and len(claim.value) not in (1, len(values)):
             message = f"found {len(claim.value)} values, accepted: {len(values)} as the probe says"
             self.document.fail((*loc, "value"), message)
-        series = [Series({}, [Constant(value)], [float(n)]) for n, value in enumerate(values)]
+        series = [Series({}, [value], [float(n)]) for n, value in enumerate(values)]
         return PlannedClaim(claim, source, Quantity(series, claim.over), answer=answer)
 
     def _ask(self, term: Term, loc: KeyPath) -> Answer:
@@ -121,7 +120,7 @@ class Planner:
             if not isinstance(answer, int | float):
                 message = f"found the answer {answer!r}, accepted: one number"
                 self.document.fail((*at, "probe"), message)
-            return Quantity([Series({}, [Constant(float(answer))], [0.0])])
+            return Quantity([Series({}, [float(answer)], [0.0])])
         over = spec.get("over")
         over = None if over in QUANTIFIERS else over
         series = self._series(spec, at, self._way(spec, own[name], way, at))

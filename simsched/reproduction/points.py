@@ -9,7 +9,6 @@ from typing import Any
 from simsched.analysis.metrics import SERIES, memory_kinds, metric_names
 from simsched.experiment.cells import MEASURED
 from simsched.experiment.study import Study
-from simsched.machine.model import Machine
 from simsched.reproduction.probes import Answer
 from simsched.reproduction.schema import Claim
 
@@ -51,19 +50,12 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Constant:
-    """A number that needs no run."""
-
-    value: float
-
-
-@dataclass(frozen=True)
 class Series:
-    """Readings along an axis, or a single one."""
+    """Readings along an axis, or a single one; also numbers that need no run."""
 
     #: What the readings have in common.
     where: dict[str, str]
-    items: list[Reading | Constant]
+    items: list[Reading | float]
     #: Their places on the axis.
     x: list[float]
 
@@ -127,8 +119,12 @@ class Examined:
             for what in LABELS
         }
         models = {cell.machine: cell.machine_model for cell in study.cells}
-        self.single = {label: scalar_metrics(machine) for label, machine in models.items()}
-        self.lists = {label: list_metrics(machine) for label, machine in models.items()}
+        #: Columns of a machine's rows that hold one number, and those that hold a list.
+        self.single = {label: [*metric_names(model), *MEASURED] for label, model in models.items()}
+        self.lists = {
+            label: [*SERIES, *(f"iteration_{kind.lower()}_bytes" for kind in memory_kinds(model))]
+            for label, model in models.items()
+        }
         self.sweeps: dict[Sweep, dict[str, Any]] = {}
         for cell in study.cells:
             self.sweeps.setdefault(sweep_key(cell.sweep), cell.sweep)
@@ -147,13 +143,3 @@ class Examined:
 def sweep_key(sweep: Mapping[str, Any]) -> Sweep:
     """Return swept values so that they can be compared."""
     return tuple((key, repr(value)) for key, value in sweep.items())
-
-
-def scalar_metrics(machine: Machine) -> list[str]:
-    """Return the columns of a machine's rows that hold one number."""
-    return [*metric_names(machine), *MEASURED]
-
-
-def list_metrics(machine: Machine) -> list[str]:
-    """Return the columns of a machine's rows that hold a list."""
-    return [*SERIES, *(f"iteration_{kind.lower()}_bytes" for kind in memory_kinds(machine))]

@@ -29,10 +29,10 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from simsched.files.errors import unknown_name
 from simsched.files.yaml_reader import FieldError, Section
-from simsched.names.yaml_fields import one_or_more, refuse_repeats
+from simsched.names.yaml_fields import Several, as_list, refuse_repeats
 
 Text = Annotated[str, Field(min_length=1)]
-Names = Annotated[list[Text], BeforeValidator(one_or_more), Field(min_length=1)]
+Names = Several[Text]
 
 #: How a value and the baseline's become one number.
 Comparison = Literal["reduction_percent", "speedup_percent", "ratio", "difference"]
@@ -94,11 +94,6 @@ def value_lists(data: object) -> object:
     if not isinstance(data, Mapping):
         return data
     return {key: value if isinstance(value, list) else [value] for key, value in data.items()}
-
-
-def number_list(data: object) -> object:
-    """Accept one number instead of a list."""
-    return data if isinstance(data, list) else [data]
 
 
 class Selection(Section):
@@ -231,7 +226,7 @@ class Claim(Term):
     cases: Annotated[list[Selection], Field(min_length=1)] | None = None
     above: float | None = None
     terms: dict[str, Term] = Field(default_factory=dict)
-    value: Annotated[list[float], BeforeValidator(number_list), Field(min_length=1)] | None = None
+    value: Annotated[list[float], BeforeValidator(as_list), Field(min_length=1)] | None = None
     min: float | None = None
     max: float | None = None
     equals: str | None = None

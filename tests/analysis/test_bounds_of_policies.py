@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import simsched
-from simsched.analysis.bounds import Bounds, lower_bounds
-from simsched.analysis.versions import versions
+from simsched.analysis.bounds import Bounds, lower_bounds, versions
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import simsched
-from simsched.analysis.columns import columns
+from simsched.analysis.columns import COLUMNS
 from simsched.analysis.metrics import metric_names, run_metrics
 from simsched.engine.run import simulate
 from simsched.experiment.cells import MEASURED
@@ -33,7 +33,9 @@ def measured() -> set[str]:
 
 def test_columns_and_descriptions_belong_together() -> None:
     names = measured()
-    expressions = [re.sub("<[a-z]+>", "[a-z0-9]+", pattern) for pattern in columns()]
+    expressions = [
+        re.sub("<[a-z]+>", "[a-z0-9]+", pattern) for group in COLUMNS.values() for pattern in group
+    ]
     described = {name for name in names for one in expressions if re.fullmatch(one, name)}
     assert names == described
     for expression in expressions:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.analysis.jobs import JOB_METRICS, JobTimes, job_metrics
+from simsched.analysis.columns import JOB_METRICS
+from simsched.analysis.jobs import JobTimes, job_metrics
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.analysis.jobs import JOB_METRICS
+from simsched.analysis.columns import JOB_METRICS
 from simsched.analysis.metrics import (
     CACHE_COUNTS,
     SERIES,

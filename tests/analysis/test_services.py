@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simsched.analysis.services import SERVICE_METRICS, TaskTimes, percentile, service_metrics
+from simsched.analysis.columns import SERVICE_METRICS
+from simsched.analysis.services import TaskTimes, percentile, service_metrics
 from simsched.trace.schema import EventKind
 from simsched.workload.applications import Applications
 from simsched.workload.builder import accesses, adjacency, build_graph

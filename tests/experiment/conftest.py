@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from simsched.experiment.cells import Cell
-from simsched.experiment.options import RunOptions
 from simsched.experiment.overrides import assignments
-from simsched.experiment.runner import Outcome, run_study
+from simsched.experiment.runner import Outcome, RunOptions, run_study
 from simsched.experiment.study import Study
 from simsched.files.yaml_reader import Document, read_document
 

@@ -49,9 +49,9 @@ def test_what_rounding_leaves_of_sums_is_no_difference() -> None:
     assert found.seconds == {"compute": pytest.approx(-1e-6), "memory": 0.0, "idle": 1e-6}
     assert found.document()["difference_s"] == 0.0
     table = difference_table(found)
-    shown = dict(zip(*(table.columns[i].cells for i in (0, 3)), strict=True))
+    shown = dict(zip(*(map(str, table.columns[i].cells) for i in (0, 3)), strict=True))
     assert shown == {"compute": "-1e-06", "idle": "+1e-06", "makespan": "0"}
-    assert list(table.columns[4].cells) == ["-0.0 %", "+0.0 %", "0 %"]
+    assert list(map(str, table.columns[4].cells)) == ["-0.0 %", "+0.0 %", "0 %"]
 
 
 def test_a_policy_with_commas_in_brackets_is_one_word(cells: list[Cell]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simsched.analysis.columns import columns
+from simsched.analysis.columns import COLUMNS
 from simsched.machine import list_machines
 from simsched.policy.contract.registry import list_policies
 from simsched.report.markdown import document, table
@@ -19,7 +19,7 @@ NAMES = {
     "machines": lambda: list_machines(),
     "policies": lambda: [info.name for info in list_policies()],
     "workloads": lambda: [*list_presets(), *(item.name for item in list_workloads())],
-    "metrics": lambda: list(columns()),
+    "metrics": lambda: [name for group in COLUMNS.values() for name in group],
 }
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import simsched
 from simsched import api
+from simsched.files import resources
 from simsched.reproduction import claims
 from tests.experiment.conftest import SMALL
 
@@ -30,7 +31,7 @@ def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "small.yaml").write_text(SMALL)
     (folder / "large.yaml").write_text(SMALL.replace("depth: 3", "depth: 4"))
     (folder / "claims" / "book.yaml").write_text(CLAIMS)
-    for module in (api, claims):
+    for module in (api, claims, resources):
         monkeypatch.setattr(module, "data_dir", lambda kind: tmp_path / kind)
     return tmp_path
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from simsched.experiment.options import RunOptions
+from simsched.experiment.runner import RunOptions
 from simsched.files.errors import ConfigurationError
 from simsched.reproduction.claims import load_families, reproduce
 

@@ -13,6 +13,7 @@ from simsched.engine.paths import path_nodes
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.report.plots.common import (
     COLOURS,
+    add_legend,
     axes_for,
     finish,
     run_name,
@@ -123,5 +124,5 @@ def bandwidth(
         "the bytes of an access are spread evenly over its time"
     )
     set_xlabel(axes, f"time [{unit}]\n{note}")
-    axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    add_legend(axes)
     return finish(axes, title or run_name(run))

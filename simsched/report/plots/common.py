@@ -40,11 +40,7 @@ def save(figure: Figure, path: Path) -> None:
         The file; it is replaced.
     """
     FigureCanvasAgg(figure)
-
-    def fill(temporary: Path) -> None:
-        figure.savefig(temporary, format="png", dpi=DPI)
-
-    write_atomically(path, fill)
+    write_atomically(path, lambda file: figure.savefig(file, format="png", dpi=DPI))
 
 
 def axes_for(ax: Axes | None, width: float, height: float) -> Axes:
@@ -140,6 +136,18 @@ def finish(axes: Axes, title: str) -> Axes:
     set_title(axes, title)
     axes.spines[["top", "right"]].set_visible(False)
     return axes
+
+
+def label_bar(axes: Axes, end: float, place: float, text: str) -> None:
+    """Write beside the end of a horizontal bar."""
+    axes.annotate(
+        text, (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
+    )
+
+
+def add_legend(axes: Axes, **handles: Any) -> None:
+    """Put the legend at the right of axes, where it hides nothing."""
+    axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), **handles)
 
 
 def time_scale(largest_s: float) -> tuple[float, str]:

@@ -15,6 +15,7 @@ from simsched.report.plots.common import (
     COLOURS,
     axes_for,
     finish,
+    label_bar,
     name_rows,
     row_name,
     set_limits,
@@ -81,19 +82,13 @@ def _bars(
         height=0.7,
         error_kw={"elinewidth": 1, "capsize": 2, "ecolor": mpl.rcParams["text.color"]},
     )
-    for place, value, width, line in zip(places, values, widths, lines, strict=True):
+    numbers = zip(places.tolist(), values.tolist(), widths.tolist(), strict=True)
+    for (place, value, width), line in zip(numbers, lines, strict=True):
         text = f"{value / factor:.3g}"
         if line.policy != line.baseline and not np.isnan(line.reduction_percent.mean):
             change = round(-line.reduction_percent.mean)  # a whole number has no -0
             text += f" ({change:+d} %)" if change else " (0 %)"
-        axes.annotate(
-            text,
-            ((value + width) / factor, place),
-            xytext=(4, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8,
-        )
+        label_bar(axes, (value + width) / factor, place, text)
     axes.set_xlabel(f"makespan [{unit}]")
     set_title(axes, title)
     axes.spines[["top", "right"]].set_visible(False)

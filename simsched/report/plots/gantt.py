@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from simsched.report.plots.common import (
     COLOURS,
+    add_legend,
     axes_for,
     finish,
     name_rows,
@@ -110,16 +112,7 @@ def _few_layers(bars: Bars) -> Bars:
     place[kept] = np.arange(room - 1)
     place[classes] = room
     names = (*(bars.layers[i] for i in kept), f"{classes - room + 1} other classes", RUNTIME)
-    return Bars(
-        bars.worker,
-        place[bars.layer],
-        bars.start_ps,
-        bars.end_ps,
-        names,
-        bars.n_tasks,
-        bars.span_ps,
-        bars.iteration_ps,
-    )
+    return replace(bars, layer=place[bars.layer], layers=names)
 
 
 def _colours(layers: Sequence[str]) -> NDArray[np.float64]:
@@ -187,6 +180,4 @@ def _mark(axes: Axes, bars: Bars, factor: float) -> None:
         if used[i]
     ]
     handles.append(Patch(facecolor="white", edgecolor="#888888", label="idle"))
-    axes.legend(
-        handles=handles, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0)
-    )
+    add_legend(axes, handles=handles)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from simsched.experiment.summary import grouped
 from simsched.files.errors import ConfigurationError
-from simsched.report.plots.common import COLOURS, axes_for, finish, name_rows, row_name
+from simsched.report.plots.common import COLOURS, add_legend, axes_for, finish, name_rows, row_name
 from simsched.report.plots.titles import set_xlabel
 from simsched.report.tables import number
 
@@ -79,7 +79,7 @@ def locality(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
         left += share
     axes.set_xlim(0.0, 100.0)
     set_xlabel(axes, "share of the bytes that go to memory [%]")
-    axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    add_legend(axes)
     return finish(axes, "Where data are accessed: own domain (local) or others (remote)")
 
 

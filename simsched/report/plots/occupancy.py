@@ -8,11 +8,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.analysis.recordings import recording_of
 from simsched.files.errors import ConfigurationError
+from simsched.trace.exporters._classes import Classes
 from simsched.trace.exporters._timeline import Activity, timeline
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Trace
-from simsched.workload.graph import TaskGraph
 
 Int64Array = NDArray[np.int64]
 RUNTIME = "runtime, copies"  #: creating, taking and releasing tasks, copying blocks
@@ -95,9 +96,12 @@ _whole: WeakKeyDictionary[Run, _Whole] = WeakKeyDictionary()
 def _all_bars(run: Run, trace: Trace) -> _Whole:
     line = timeline(trace, ordered=False).intervals
     kept = np.flatnonzero(line.end_ps > line.start_ps)
-    names = _class_names(run)
-    classes = _classes(run, names, line.task[kept], line.iteration[kept])
-    layer = np.where(line.activity[kept] == Activity.TASK, classes, len(names))
+    classes = Classes(recording_of(run))
+    layer = np.where(
+        line.activity[kept] == Activity.TASK,
+        classes.of(line.task[kept], line.iteration[kept]),
+        len(classes.names),
+    )
     columns = (
         line.worker[kept],
         layer.astype(np.int32),
@@ -107,31 +111,10 @@ def _all_bars(run: Run, trace: Trace) -> _Whole:
     kind, time = trace.events["kind"], trace.events["time_ps"]
     return _Whole(
         *_without_inside(*columns, line.inside[kept]),
-        (*names, RUNTIME),
+        (*classes.names, RUNTIME),
         line.start_ps[(line.activity == Activity.TASK) & line.first],
         time[kind == EventKind.ITERATION_START].astype(np.int64),
     )
-
-
-def _class_names(run: Run) -> list[str]:
-    """Return the task classes of the iterations, then those that only the initialisation has."""
-    graphs = filter(None, (run.workload.graph, run.workload.init))
-    return list(dict.fromkeys(name for graph in graphs for name in graph.class_names))
-
-
-def _classes(
-    run: Run, names: list[str], task: NDArray[np.int32], iteration: NDArray[np.int32]
-) -> Int64Array:
-    """Return the class of each task, an index into `names`."""
-
-    def of(graph: TaskGraph) -> Int64Array:
-        place = np.array([names.index(name) for name in graph.class_names], np.int64)
-        found: Int64Array = place[graph.task_class[np.clip(task, 0, graph.n_tasks - 1)]]
-        return found
-
-    init = run.workload.init
-    later = of(run.workload.graph)
-    return later if init is None else np.where(iteration == 0, of(init), later)
 
 
 def _without_inside(

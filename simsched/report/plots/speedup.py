@@ -9,34 +9,22 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from simsched.experiment.summary import Estimate, estimate, grouped
+from simsched.experiment.summary import Estimate, beside_baseline, estimate, grouped
 from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.report.plots.common import COLOURS, axes_for, finish, name_rows, row_name, set_limits
+from simsched.report.plots.common import (
+    COLOURS,
+    add_legend,
+    axes_for,
+    finish,
+    label_bar,
+    name_rows,
+    row_name,
+    set_limits,
+)
 from simsched.report.plots.titles import set_xlabel
 
 Row = Mapping[str, Any]
 MAX_BARS = 120
-
-
-def speedups(rows: Sequence[Row], baseline: str, others: Sequence[Row] = ()) -> list[Estimate]:
-    """Return the speed-up of every kind of run over the baseline, in the order of `grouped`.
-
-    The makespan of the baseline's run on the same machine, workload, sweep point and seed, which
-    may be among `others`, is divided by the run's. Estimates are over seeds, NaN without a
-    baseline.
-    """
-    groups = grouped(rows)
-    bases = grouped(others) | groups
-    found = []
-    for key, members in groups.items():
-        base = {row["seed"]: row["makespan_s"] for row in bases.get((*key[:-1], baseline), ())}
-        ratios = [
-            base[row["seed"]] / row["makespan_s"]
-            for row in members
-            if row["seed"] in base and row["makespan_s"] > 0
-        ]
-        found.append(estimate(ratios))
-    return found
 
 
 def speedup(
@@ -73,7 +61,10 @@ def speedup(
     ConfigurationError
         No run of the baseline, an unknown column, or too many bars.
     """
-    values = speedups(rows, baseline, others)
+    values = [
+        estimate([other / mine for mine, other in pairs if mine > 0])
+        for _, pairs in beside_baseline(rows, baseline, others)
+    ]
     firsts = [members[0] for members in grouped(rows).values()]
     if all(math.isnan(value.mean) for value in values):
         names = dict.fromkeys(str(row["policy"]) for row in (*others, *rows))
@@ -124,9 +115,7 @@ def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Ax
     for place, (mean, width) in enumerate(zip(means.tolist(), widths.tolist(), strict=True)):
         text = "no run of the baseline" if math.isnan(mean) else f"{mean:.3g}"
         edge = 0.0 if math.isnan(mean) else mean + width
-        axes.annotate(
-            text, (edge, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
-        )
+        label_bar(axes, edge, place, text)
     axes.axvline(1.0, color="#555555", linewidth=0.9, linestyle="--")
     set_xlabel(axes, "times as fast (dashed: equal; with 95 % confidence over seeds)")
     return finish(axes, f"Speed-up over {baseline}")
@@ -156,7 +145,7 @@ def _lines(
     axes.set_ylim(bottom=0.0)
     set_xlabel(axes, x)
     axes.set_ylabel(f"speed-up over {baseline}", fontsize=9)
-    axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    add_legend(axes)
     return finish(axes, f"Speed-up over {baseline} (dashed: equal)")
 
 

@@ -11,8 +11,10 @@ from matplotlib.patches import Patch
 from simsched.experiment.compare import Difference
 from simsched.report.plots.common import (
     COLOURS,
+    add_legend,
     axes_for,
     finish,
+    label_bar,
     name_rows,
     set_limits,
     shares_x,
@@ -57,24 +59,22 @@ def waterfall(found: Difference, ax: Axes | None = None) -> Axes:
     lowest = 0.0 if shares_x(axes) else _lowest(level, [change for _, change in steps])
     set_limits(axes, (lowest / factor, lowest / factor + (top - lowest) / factor * 1.12))
     axes.barh(0, level / factor, color=WHOLE, height=0.7)
-    _label(axes, level / factor, 0, f"{level / factor:.4g}")
+    label_bar(axes, level / factor, 0, f"{level / factor:.4g}")
     for place, (_, change) in enumerate(steps, start=1):
         colour = SHORTER if change < 0 else LONGER
         axes.barh(place, change / factor, left=level / factor, color=colour, height=0.7)
-        _label(axes, max(level, level + change) / factor, place, f"{change / factor:+.4g}")
+        label_bar(axes, max(level, level + change) / factor, place, f"{change / factor:+.4g}")
         level += change
         edge = [level / factor] * 2
         axes.plot(edge, [place - 0.35, place + 1.35], color="#888888", linewidth=0.8)
     last = len(steps) + 1
     axes.barh(last, goal / factor, color=WHOLE, height=0.7)
-    _label(axes, goal / factor, last, f"{goal / factor:.4g}")
+    label_bar(axes, goal / factor, last, f"{goal / factor:.4g}")
     note = f"; the axis begins at {lowest / factor:.3g}, not at 0" if lowest else ""
     set_xlabel(axes, f"time of the mean worker [{unit}]{note}")
     keys = (("makespan", WHOLE), ("B spends less", SHORTER), ("B spends more", LONGER))
     handles = [Patch(color=colour, label=text) for text, colour in keys]
-    axes.legend(
-        handles=handles, fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0)
-    )
+    add_legend(axes, handles=handles)
     change = 100.0 * (goal / found.first.makespan_s - 1.0) if found.first.makespan_s else 0.0
     more = "less" if change < 0 else "more"
     title = f"A: {found.first.label}\nB: {found.second.label} ({abs(change):.1f} % {more} time)"
@@ -105,9 +105,3 @@ def draw_difference(found: Difference) -> Figure:
     axes = waterfall(found, figure.add_subplot())
     figure.set_size_inches(8.0, 1.3 + 0.34 * len(axes.get_yticks()))
     return figure
-
-
-def _label(axes: Axes, x: float, place: float, text: str) -> None:
-    axes.annotate(
-        text, (x, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
-    )

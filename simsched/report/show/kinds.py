@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from itertools import groupby
 
 from simsched.analysis.columns import COLUMNS
-from simsched.files.resources import data_dir
+from simsched.files.resources import shipped
 from simsched.files.units import format_size
 from simsched.files.yaml_reader import read_document
 from simsched.machine import list_machines, load_machine
@@ -175,8 +175,8 @@ def _files(folder: str) -> Callable[[], dict[str, str]]:
     """Return a function that returns the descriptions of YAML files by name."""
 
     def texts() -> dict[str, str]:
-        files = sorted((data_dir("experiments") / folder).glob("*.yaml"))
-        data = {file.stem: read_document(file).data for file in files}
+        files = shipped("experiments", folder)
+        data = {name: read_document(file).data for name, file in files.items()}
         return {name: str(each.get("description", "")).strip() for name, each in data.items()}
 
     return texts

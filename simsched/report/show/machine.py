@@ -56,8 +56,6 @@ def _drawing(machine: Machine) -> str:
 def memory_entry(node: MemoryNode) -> str:
     """Return the name of the file's entry that a node was made from.
 
-    Examples
-    --------
     >>> memory_entry(MemoryNode("dram3", "DRAM", 1, 1.0, 1.0, domain=3))
     'dram'
     """
@@ -67,8 +65,6 @@ def memory_entry(node: MemoryNode) -> str:
 def ranges(numbers: Iterable[int]) -> str:
     """Return ascending numbers with runs shortened.
 
-    Examples
-    --------
     >>> ranges([0, 1, 2, 5])
     '0-2, 5'
     """

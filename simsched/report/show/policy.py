@@ -27,13 +27,7 @@ def policy_description(policy: Policy) -> Description:
 
 
 def named_policy(text: str) -> Description:
-    """Return a policy, a preset or a spec.
-
-    Raises
-    ------
-    ConfigurationError
-        The name or a parameter is unknown, or the file is wrong.
-    """
+    """Return a policy, a preset or a spec."""
     name, given = parse_policy_spec(text)
     info = policy_info(name)
     values = make_policy(name, given).parameters() if given else info.params

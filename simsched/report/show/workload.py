@@ -27,13 +27,7 @@ def workload_description(workload: Workload) -> Description:
 
 
 def named_workload(text: str) -> Description:
-    """Return a preset, a generator, a spec or a task graph file.
-
-    Raises
-    ------
-    ConfigurationError
-        The name or a parameter is unknown, or the file is wrong.
-    """
+    """Return a preset, a generator, a spec or a task graph file."""
     workload = resolve_workload(text)
     if is_graph_file(text):
         facts = [Fact("read", remark) for remark in remarks(workload)]

@@ -10,7 +10,9 @@ which order), never one whose times are the answer::
         return float(machine_of(machine).n_cores)
 
 Its parameters are keyword-only and typed ``str``, ``int``, ``float``, ``bool``, ``list`` or
-``dict``; it returns a number, a list of numbers or a text.
+``dict``; it returns a number, a list of numbers or a text. Some are the same everywhere: `machine`
+is a shipped one or a YAML file, `workload` a preset or generator with the `parameters`, `policy`
+one that may have parameters in brackets.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from simsched.workload.graph import Workload
 
 Answer = float | list[float] | str
 Function = TypeVar("Function", bound=Callable[..., Answer])
+Value = TypeVar("Value")
 
 
 class _Probe(Entry[Callable[..., Answer]]):
@@ -50,13 +53,7 @@ _probes: Registry[_Probe] = Registry("probe", __name__)
 
 
 def probe(name: str) -> Callable[[Function], Function]:
-    """Register a function under a name.
-
-    Raises
-    ------
-    ValueError
-        The name is taken, or a parameter is not keyword-only or has another type.
-    """
+    """Register a function under a name; ValueError where it is taken or a parameter is wrong."""
 
     def register(function: Function) -> Function:
         _probes.add(_Probe(name, function))
@@ -71,62 +68,24 @@ def probes() -> dict[str, str]:
 
 
 def ask(name: str, arguments: Mapping[str, Any]) -> Answer:
-    """Return what a probe says.
-
-    Parameters
-    ----------
-    name : str
-        The probe.
-    arguments : mapping
-        Values of its parameters.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown probe or argument, an argument of another type, or what the probe raises.
-    """
+    """Return what a probe says; ConfigurationError for unknown names and wrong arguments."""
     found = _probes.find(name)
     return found.function(**checked(f"probe {name}", found.parameters, arguments))
 
 
 def machine_of(name: str) -> Machine:
-    """Return a shipped machine or one from a YAML file, for probes; each is read once.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown name or wrong file.
-    """
+    """Return a machine, for probes; each is read once."""
     return machine_named(name, Path())
 
 
 def workload_of(name: str, parameters: Mapping[str, Any] | None = None) -> Workload:
-    """Return a preset or generator with the seed 0, for probes.
-
-    Parameters
-    ----------
-    name : str
-        The preset or generator.
-    parameters : mapping, optional
-        Of the generator.
-
-    Raises
-    ------
-    ConfigurationError
-        Unknown name or parameter.
-    """
+    """Return a preset or generator with the seed 0, for probes."""
     entry = WorkloadEntry(name=name, parameters=dict(parameters or {}))
     return workload_source(entry, Path()).seeded(0).build()
 
 
 def finite(value: int | float, where: str) -> float:
-    """Return a number as probes calculate with it.
-
-    Raises
-    ------
-    ConfigurationError
-        It is a whole number beyond all others.
-    """
+    """Return a number as probes calculate with it; ConfigurationError if it is too large."""
     try:
         return float(value)
     except OverflowError:
@@ -136,15 +95,15 @@ def finite(value: int | float, where: str) -> float:
 
 
 def number_of(what: str, name: str, known: Mapping[str, Any]) -> float:
-    """Return an entry that is a number, for probes.
+    """Return an entry that is a number, for probes."""
+    value = chosen(what, name, known)
+    if not isinstance(value, int | float):
+        raise ConfigurationError(f"{name}: found {value!r}, accepted: a number")
+    return finite(value, name)
 
-    Raises
-    ------
-    ConfigurationError
-        There is no such entry, or it is no number.
-    """
+
+def chosen(what: str, name: str, known: Mapping[str, Value]) -> Value:
+    """Return an entry; the error for an unknown name lists the accepted ones."""
     if name not in known:
         raise ConfigurationError(unknown_name(what, name, known))
-    if not isinstance(known[name], int | float):
-        raise ConfigurationError(f"{name}: found {known[name]!r}, accepted: a number")
-    return finite(known[name], name)
+    return known[name]

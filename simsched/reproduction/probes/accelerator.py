@@ -15,7 +15,7 @@ from simsched.policy.algorithms.accelerator.spart import SpatialPartitioning
 from simsched.policy.algorithms.accelerator.timegraph import TimeGraph, replenished
 from simsched.policy.parts import accelerator_copies, predictors
 from simsched.policy.parts.accelerator import pinned_nodes
-from simsched.reproduction.probes import machine_of, probe
+from simsched.reproduction.probes import chosen, machine_of, probe
 from simsched.workload.accelerator_programs import BATCH, CRITICAL
 
 MEMORIES = ("pageable", "pinned")
@@ -91,9 +91,7 @@ def context_switch_s(*, policy: str) -> float:
         "spart": SpatialPartitioning(),
         "smk": SimultaneousMultiKernel(),
     }
-    if policy not in known:
-        raise ConfigurationError(unknown_name("policy", policy, known))
-    return known[policy].switch_s()
+    return chosen("policy", policy, known).switch_s()
 
 
 @probe("prediction_error_percent")
@@ -113,9 +111,8 @@ def prediction_error_percent(*, predictor: str, tasks: str) -> float:
         "batch": [f"{name}.kernel" for name in BATCH],
         "critical": [f"{name}.kernel" for name in CRITICAL],
     }
-    if tasks not in classes:
-        raise ConfigurationError(unknown_name("tasks", tasks, classes))
-    models = [predictors.trained(predictor, name) for name in classes[tasks]]
+    names = chosen("tasks", tasks, classes)
+    models = [predictors.trained(predictor, name) for name in names]
     return 100.0 * float(np.nanmean([m.long_error for m in models if m is not None]))
 
 
@@ -128,9 +125,7 @@ def predictor_constant(*, what: str) -> float:
         "harmless_s": predictors.HARMLESS_S,
         "overhead_s": Baymax().decision_s,
     }
-    if what not in values:
-        raise ConfigurationError(unknown_name("constant", what, values))
-    return values[what]
+    return chosen("constant", what, values)
 
 
 def _copy_path(model: Machine, kind: str, memory: str) -> Path:

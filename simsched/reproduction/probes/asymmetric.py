@@ -11,7 +11,7 @@ from simsched.policy.algorithms.asymmetric.camp import speedups
 from simsched.policy.algorithms.asymmetric.camp import utility_factor as factor_by_equation
 from simsched.policy.contract.base import view_before
 from simsched.policy.parts.core_groups import core_groups, n_candidates, preference
-from simsched.reproduction.probes import machine_of, probe, workload_of
+from simsched.reproduction.probes import chosen, machine_of, probe, workload_of
 
 
 @probe("candidate_allocations")
@@ -47,19 +47,14 @@ def function_time_s(
 
     Parameters
     ----------
-    machine, workload : str
-        Where, and what.
     which : {"longest", "shortest"}
         Which task; tasks that only spawn others do not count.
-    parameters : dict
-        Of the workload.
     """
     ends = {"longest": np.max, "shortest": np.min}
-    if which not in ends:
-        raise ConfigurationError(unknown_name("which", which, ends))
+    end = chosen("which", which, ends)
     ops = workload_of(workload, parameters).graph.ops[0]
     fastest = max(group.ops_per_s for group in machine_of(machine).core_groups)
-    return float(ends[which](ops[ops > 0.0])) / fastest
+    return float(end(ops[ops > 0.0])) / fastest
 
 
 @probe("tasks_of_functions")
@@ -85,12 +80,8 @@ def speedup_factor(
 
     Parameters
     ----------
-    machine, workload : str
-        Where, and what.
     thread : str
         Its class of tasks, the first of which is taken.
-    parameters : dict
-        Of the workload.
     """
     model, program = machine_of(machine), workload_of(workload, parameters)
     names = program.graph.class_names

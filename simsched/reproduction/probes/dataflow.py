@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from simsched.engine.run import simulate
-from simsched.machine import load_machine
 from simsched.policy import make_policy
 from simsched.policy.parts.dataflow_buffers import find_buffers
-from simsched.reproduction.probes import probe, workload_of
-from simsched.trace.run import Run
+from simsched.reproduction.probes import machine_of, probe, workload_of
+from simsched.reproduction.probes._events import each_event, run_of
 from simsched.trace.schema import EventKind
 from simsched.workload import TaskGraph, Workload, make_workload
 from simsched.workload.presets import list_presets, load_preset
@@ -21,11 +20,6 @@ from simsched.workload.registry import find_workload
 @probe("largest_input_percent")
 def largest_input_percent(*, workloads: list[str]) -> list[float]:
     """Return the share of the largest input buffer in a task's input bytes, per workload.
-
-    Parameters
-    ----------
-    workloads : list of str
-        Presets or generators.
 
     Notes
     -----
@@ -57,25 +51,16 @@ def _largest_input_percent(graph: TaskGraph) -> float:
 def local_output_percent(
     *, machine: str, workload: str, policy: str, parameters: dict[str, Any] | None = None
 ) -> float:
-    """Return the share of the bytes written into private buffers that stay on the writer's node.
-
-    Parameters
-    ----------
-    machine, workload, policy : str
-        What is run, with one worker per hardware thread.
-    parameters : dict
-        Of the generator.
-    """
-    run = _run(machine, workload, policy, parameters)
-    assert run.trace is not None
-    graph, events = run.workload.graph, run.trace.events
+    """Return the share of the bytes written into private buffers that stay on the writer's node."""
+    run = run_of(machine, workload, policy, parameters)
+    graph = run.workload.graph
     producer = find_buffers(graph).producer
     domain = run.machine.thread_domain[run.worker_thread]
     place = np.array([-1 if n.domain is None else n.domain for n in run.machine.nodes])
     home = np.full(graph.n_blocks, -1)
     near = far = 0
-    columns = (events[name].tolist() for name in ("kind", "worker", "task", "arg0", "arg1"))
-    for kind, worker, task, block, value in zip(*columns, strict=True):
+    columns = ("kind", "worker", "task", "arg0", "arg1")
+    for kind, worker, task, block, value in each_event(run, *columns):
         if kind in (EventKind.FIRST_TOUCH, EventKind.ALLOCATE):
             home[block] = value
         elif kind == EventKind.ACCESS and producer[block] == task:
@@ -91,26 +76,16 @@ def idle_while_ready_percent(
 ) -> float:
     """Return the share of all workers' time in which one is parked while a task waits in a pool.
 
-    Parameters
-    ----------
-    machine, workload, policy : str
-        What is run, with one worker per hardware thread.
-    parameters : dict
-        Of the generator.
-
     Notes
     -----
     With p parked workers and q waiting tasks, min(p, q) workers are counted. A task that goes from
     one pool to another is ready twice, but waits once.
     """
-    run = _run(machine, workload, policy, parameters)
-    assert run.trace is not None
-    events = run.trace.events
+    run = run_of(machine, workload, policy, parameters)
     parked = set(range(len(run.worker_thread)))
     waiting: set[int] = set()
     total = last = 0
-    columns = (events[name].tolist() for name in ("time_ps", "kind", "worker", "task"))
-    for time, kind, worker, task in zip(*columns, strict=True):
+    for time, kind, worker, task in each_event(run, "time_ps", "kind", "worker", "task"):
         total += min(len(waiting), len(parked)) * (time - last)
         last = time
         if kind == EventKind.TASK_READY:
@@ -121,7 +96,7 @@ def idle_while_ready_percent(
         elif kind == EventKind.PARK:
             parked.add(worker)
         elif kind == EventKind.WAKE:
-            parked.discard(int(worker))
+            parked.discard(worker)
     return 100.0 * total / max(1, last * len(run.worker_thread))
 
 
@@ -145,13 +120,7 @@ def live_buffers(*, policy: str, tasks: int, base: str = "", control: str = "par
     found = []
     for name in (policy, base) if base else (policy,):
         scheduler = make_policy(name, {"control": control})
-        run = simulate(load_machine("opteron64"), make_workload("jacobi", params), scheduler)
+        run = simulate(machine_of("opteron64"), make_workload("jacobi", params), scheduler)
         blocks = run.summary.peak_bytes // (8 * size)
         found.append(float(blocks - 1))  # one is the global array
     return found[0] - sum(found[1:])
-
-
-def _run(machine: str, workload: str, policy: str, parameters: dict[str, Any] | None) -> Run:
-    """Return a run with its events."""
-    built = workload_of(workload, parameters)
-    return simulate(load_machine(machine), built, make_policy(policy), events=True)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError
 from simsched.policy import policy_from_spec
-from simsched.reproduction.probes import machine_of, probe
+from simsched.reproduction.probes import chosen, machine_of, probe
 from simsched.testing.rehearsal import rehearse
 from simsched.workload.registry import make_workload
-
-WHAT = ("units", "first_device_units", "remaining", "steps")
 
 
 @probe("division_step")
@@ -19,8 +17,6 @@ def division_step(*, machine: str, policy: str, units: int, what: str, step: int
 
     Parameters
     ----------
-    machine, policy : str
-        Who divides for whom.
     units : int
         Iterations of the loop.
     what : {"units", "first_device_units", "remaining", "steps"}
@@ -39,6 +35,4 @@ def division_step(*, machine: str, policy: str, units: int, what: str, step: int
         "remaining": units - int(np.sum(sizes[:step])),
         "steps": len(sizes),
     }
-    if what not in known:
-        raise ConfigurationError(unknown_name("what", what, WHAT))
-    return float(known[what])
+    return float(chosen("what", what, known))

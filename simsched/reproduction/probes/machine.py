@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError
 from simsched.machine.caches import CacheLevel
 from simsched.machine.model import Machine, MemoryNode, RuntimeCosts
-from simsched.reproduction.probes import machine_of, probe
+from simsched.reproduction.probes import chosen, machine_of, probe
 
 PS = 1e-12
 
@@ -22,8 +20,6 @@ def machine_count(*, machine: str, what: str, kind: str = "") -> float:
 
     Parameters
     ----------
-    machine : str
-        The machine.
     what : {"sockets", "domains", "cores", "threads", "nodes", "links"}
         The parts; also ``cores_per_domain``, ``threads_per_domain``, ``cores_per_socket`` and
         ``threads_per_socket``, which are means.
@@ -42,7 +38,7 @@ def machine_count(*, machine: str, what: str, kind: str = "") -> float:
     for part in ("cores", "threads"):
         counts[f"{part}_per_domain"] = counts[part] / counts["domains"]
         counts[f"{part}_per_socket"] = counts[part] / counts["sockets"]
-    return float(_chosen("what", what, counts))
+    return float(chosen("what", what, counts))
 
 
 @probe("node_capacity_bytes")
@@ -137,8 +133,6 @@ def traversal_time_s(
 
     Parameters
     ----------
-    machine : str
-        The machine.
     domain, node : int
         Numbers of the core's domain and of the memory node.
     moved_bytes : int
@@ -196,7 +190,7 @@ def runtime_cost_s(*, machine: str, cost: str, distance: int = 0) -> float:
         for f in fields(RuntimeCosts)
         if f.name.endswith("_ps")
     }
-    value = _chosen("cost", cost, known)
+    value = chosen("cost", cost, known)
     if isinstance(value, tuple):
         value = value[min(distance, len(value) - 1)]
     return float(value) * PS
@@ -208,21 +202,13 @@ def _nodes(machine: str, kind: str) -> list[MemoryNode]:
 
 
 def _cache(machine: Machine, level: str) -> CacheLevel:
-    levels = {item.name: item for item in machine.caches}
-    found: CacheLevel = _chosen("cache level", level, levels)
-    return found
+    return chosen("cache level", level, {item.name: item for item in machine.caches})
 
 
 def _hops(machine: Machine, domain: int, node: int) -> int:
     """Return how far a node is from a domain; one that belongs to none is near to all."""
     home = machine.nodes[node].domain
     return 0 if home is None else int(machine.domain_hops[domain, home])
-
-
-def _chosen(what: str, name: str, known: Mapping[str, Any]) -> Any:
-    if name not in known:
-        raise ConfigurationError(unknown_name(what, name, known))
-    return known[name]
 
 
 def _one(values: list[float], what: str, total: bool) -> float:

@@ -26,6 +26,7 @@ from simsched.policy.parts.mapreduce_formulas import (
 from simsched.policy.parts.mapreduce_speculation import History, observed_weights
 from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.reproduction.probes import machine_of, probe, workload_of
+from simsched.reproduction.probes._events import each_event, events_of, run_of
 from simsched.trace.schema import EventKind
 from simsched.workload.mapreduce_job import MAP
 
@@ -102,14 +103,9 @@ def default_phase_weights() -> list[float]:
 @probe("most_backups_of_a_task")
 def most_backups_of_a_task(*, policy: str, machine: str, workload: str) -> float:
     """Return how many backups of one task have been alive at the same time in a run."""
-    run = simulate(
-        machine_of(machine), workload_of(workload), policy_from_spec(policy), events=True
-    )
-    assert run.trace is not None
     alive: dict[int, int] = {}
     most = 0
-    columns = (run.trace.events[name].tolist() for name in ("kind", "task"))
-    for kind, task in zip(*columns, strict=True):
+    for kind, task in each_event(run_of(machine, workload, policy), "kind", "task"):
         if kind == EventKind.TASK_START:
             alive[task] = alive.get(task, 0) + 1
             most = max(most, alive[task] - 1)
@@ -121,12 +117,9 @@ def most_backups_of_a_task(*, policy: str, machine: str, workload: str) -> float
 @probe("same_backups")
 def same_backups(*, policy: str, versus: str, machine: str, workload: str) -> float:
     """Return 1 if two policies start the same backups at the same times, 0 if they do not."""
-    model, built = machine_of(machine), workload_of(workload)
     found = []
     for spec in (policy, versus):
-        run = simulate(model, built, policy_from_spec(spec), events=True)
-        assert run.trace is not None
-        events = run.trace.events
+        events = events_of(run_of(machine, workload, spec))
         chosen = events["kind"] == EventKind.DUPLICATE
         found.append([events[name][chosen].tolist() for name in ("time_ps", "task", "worker")])
     return float(found[0] == found[1])
@@ -152,8 +145,6 @@ def phase_weight_errors(
         What runs three times, the third time being compared with what the first two have recorded.
     kind : {"map", "reduce"}
         Tasks.
-    parameters : dict
-        Of the workload.
 
     Returns
     -------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError
 from simsched.policy import Policy, policy_from_spec
 from simsched.policy.algorithms.heterogeneous_memory.bats import Bats
 from simsched.policy.algorithms.numa.cab import BiTierStealing
@@ -17,7 +17,7 @@ from simsched.policy.parts.cab_boundary import boundary_level as level_by_equati
 from simsched.policy.parts.cab_boundary import root_degree
 from simsched.policy.parts.footprint import cut_by_level, input_bytes, shared_cache_bytes
 from simsched.policy.parts.subgraphs import group_tasks
-from simsched.reproduction.probes import machine_of, number_of, probe, workload_of
+from simsched.reproduction.probes import chosen, machine_of, number_of, probe, workload_of
 
 
 @probe("policy_parameter")
@@ -56,10 +56,6 @@ def cab_subtrees(
     policy : str
         A variant of CAB, with parameters as in ``cab_gto_profile[every_socket=false]``;
         where it profiles, the exact footprint is used.
-    machine, workload : str
-        What it runs.
-    parameters : dict
-        Of the workload.
     """
     model = policy_from_spec(policy)
     if not isinstance(model, BiTierStealing):
@@ -79,12 +75,8 @@ def bats_count(
     ----------
     policy : str
         BATS or a variant of it.
-    machine, workload : str
-        What it runs.
     what : {"pages", "sampled_pages", "subgraphs", "disabled_workers"}
         What is counted; disabled are the workers that monitor in iteration 1.
-    parameters : dict
-        Of the workload.
     """
     model = policy_from_spec(policy)
     if not isinstance(model, Bats):
@@ -97,9 +89,7 @@ def bats_count(
         "subgraphs": group_tasks(view.workload.graph, model.least_tasks(view)).n_subgraphs,
         "disabled_workers": 0 if plan.active_workers is None else int((~plan.active_workers).sum()),
     }
-    if what not in found:
-        raise ConfigurationError(unknown_name("what", what, found))
-    return float(found[what])
+    return float(chosen("what", what, found))
 
 
 def _view(

@@ -11,6 +11,7 @@ from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import policy_from_spec
 from simsched.reproduction.probes import machine_of, probe, workload_of
+from simsched.reproduction.probes._events import events_of
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload
@@ -20,15 +21,7 @@ from simsched.workload.graph import Workload
 def can_run(
     *, machine: str, workload: str, policy: str, parameters: dict[str, Any] | None = None
 ) -> float:
-    """Return 1 if a policy can run one iteration of a workload on a machine, 0 if it cannot.
-
-    Parameters
-    ----------
-    machine, workload, policy : str
-        What is tried, with one worker per hardware thread.
-    parameters : dict
-        Of the workload.
-    """
+    """Return 1 if a policy can run one iteration of a workload on a machine, 0 if it cannot."""
     model, scheduler = machine_of(machine), policy_from_spec(policy)
     built = workload_of(workload, {**(parameters or {}), "iterations": 1})
     try:
@@ -44,8 +37,6 @@ def execution_order(*, policy: str, parents: list[int]) -> str:
 
     Parameters
     ----------
-    policy : str
-        The policy.
     parents : list of int
         Parent of each task; -1 for those that have none.
 
@@ -65,7 +56,6 @@ def execution_order(*, policy: str, parents: list[int]) -> str:
     run = simulate(
         make_machine(), workload, policy_from_spec(policy), workers=1, backend="simpy", events=True
     )
-    assert run.trace is not None
-    events = run.trace.events
+    events = events_of(run)
     order = events["task"][events["kind"] == EventKind.TASK_START]
     return " ".join(f"t{task}" for task in order.tolist())

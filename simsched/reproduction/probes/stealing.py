@@ -5,7 +5,6 @@ These probes make small runs, of which they report counts and whether bounds hol
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.machine import load_machine
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import policy_from_spec
@@ -24,7 +22,8 @@ from simsched.policy.algorithms.work_stealing.hws import GLOBAL, Hws
 from simsched.policy.contract.base import PARENT_FIRST, Counters, PlanView, Update, view_before
 from simsched.policy.parts.footprint import ROOT, UPPER, Tiers, exact_footprint, private_level
 from simsched.policy.parts.subgraphs import levels, subtree_sums
-from simsched.reproduction.probes import probe, workload_of
+from simsched.reproduction.probes import machine_of, probe, workload_of
+from simsched.reproduction.probes._events import each_event, events_of, run_of
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
@@ -35,6 +34,7 @@ UNIT_OPS = 1e3  #: operations of a task: 1 us on synthetic machines
 UNIT_PS = 1_000_000
 SHAPES = ((2, 2), (4, 2), (4, 4))  #: sockets and cores of each
 LEAVES = (16, 64, 256)
+COLUMNS = ("kind", "task", "arg0", "arg1")
 
 
 @probe("most_frames")
@@ -52,7 +52,8 @@ def most_frames(*, policy: str, depth: int = 400) -> float:
     tops = 2 * above  # the chain; odd numbers are the leaves
     tree = adjacency(np.repeat(tops, 2), np.stack([tops + 1, tops + 2], 1).ravel(), 2 * depth + 1)
     frames = {0: 1}
-    for kind, _, task, child, order in _events(_run(policy, _unit(tree, 2 * depth + 1), 1, 1)):
+    run = _run(policy, _unit(tree, 2 * depth + 1), 1, 1)
+    for kind, task, child, order in each_event(run, *COLUMNS):
         if kind == EventKind.SPAWN:
             frames[child] = 1 if order == PARENT_FIRST else frames[task] + 1
         elif kind == EventKind.STEAL:
@@ -74,7 +75,8 @@ def most_fresh_tasks(*, policy: str, children: int = 400) -> float:
     tree = adjacency([0] * children, range(1, children + 1), children + 1)
     fresh: set[int] = set()
     most = 0
-    for kind, _, task, child, order in _events(_run(policy, _unit(tree, children + 1), 2, 2)):
+    run = _run(policy, _unit(tree, children + 1), 2, 2)
+    for kind, task, child, order in each_event(run, *COLUMNS):
         if kind == EventKind.SPAWN and order == PARENT_FIRST:
             fresh.add(child)
             most = max(most, len(fresh))
@@ -91,10 +93,8 @@ def global_tasks(*, limit: int, machine: str) -> float:
     ----------
     limit : int
         Highest level of global tasks; the program has level 0, the root of the recursion level 1.
-    machine : str
-        The machine.
     """
-    model = load_machine(machine)
+    model = machine_of(machine)
     recursion = grow(2 ** (limit + 2), equal_parts(2, 2))
     parent = np.repeat(np.arange(recursion.n_tasks), np.diff(recursion.children.ptr))
     tree = adjacency(
@@ -155,20 +155,16 @@ def workers_in_subtrees(
         A variant of CAB, and where it runs what.
     what : {"sockets", "workers_per_socket"}
         What is counted.
-    parameters : dict
-        Of the workload.
     """
     if what not in ("sockets", "workers_per_socket"):
         raise ConfigurationError(unknown_name("what", what, ("sockets", "workers_per_socket")))
-    run = _simulated(policy, machine, workload, parameters)
+    run = run_of(machine, workload, policy, parameters)
     tiers = _tiers(policy, run)
     if tiers is None:
         raise ConfigurationError(f"policy {policy}: found no subtrees in {workload}")
     last = run.workload.iterations
-    model = load_machine(machine)
-    domain = model.thread_domain[run.worker_thread]
-    assert run.trace is not None
-    events = run.trace.events
+    domain = run.machine.thread_domain[run.worker_thread]
+    events = events_of(run)
     chosen = (events["kind"] == EventKind.TASK_START) & (events["iteration"] == last)
     below = tiers.of_task[events["task"][chosen]] != UPPER
     per_socket = np.bincount(domain[np.unique(events["worker"][chosen][below])])
@@ -185,20 +181,15 @@ def upper_tier_percent(
     ----------
     policy, machine, workload : str
         A variant of CAB, and where it runs what.
-    parameters : dict
-        Of the workload.
     """
-    run = _simulated(policy, machine, workload, parameters)
+    run = run_of(machine, workload, policy, parameters)
     tiers = _tiers(policy, run)
     if tiers is None:
         return 0.0
-    assert run.trace is not None
-    events = run.trace.events
-    columns = (events[name].tolist() for name in ("time_ps", "kind", "task", "iteration"))
     begins = (EventKind.TASK_START, EventKind.TASK_RESUME)
     ends = (EventKind.TASK_SUSPEND, EventKind.TASK_END)
     total, since = 0, {}
-    for time, kind, task, iteration in zip(*columns, strict=True):
+    for time, kind, task, iteration in each_event(run, "time_ps", "kind", "task", "iteration"):
         if iteration == 0 or task < 0 or tiers.of_task[task] != UPPER:
             continue
         if kind in begins:
@@ -229,7 +220,7 @@ def root_footprint_bytes(
     root = int(np.flatnonzero(built.graph.parent < 0)[0])
     if not measured:
         return float(exact_footprint(built.graph)[root])
-    model = load_machine(machine)
+    model = machine_of(machine)
     missing: list[NDArray[np.int64]] = []
 
     class Profiler(CabGtoProfile):
@@ -257,16 +248,14 @@ def lock_wait_percent(
     policy, machine, workload : str
         A variant of CAB, and where it runs what; of the costs of scheduling only that of holding a
         lock is taken over, so that all that it costs to take a task is the wait for its pool.
-    parameters : dict
-        Of the workload.
     """
-    model = load_machine(machine)
+    model = machine_of(machine)
     model = replace(model, costs=RuntimeCosts(lock_hold_ps=model.costs.lock_hold_ps))
     built = workload_of(workload, parameters)
     run = simulate(model, built, policy_from_spec(policy), events=True)
     waited = sum(
         cost_ps
-        for kind, _, _, pool, cost_ps in _events(run)
+        for kind, _, pool, cost_ps in each_event(run, *COLUMNS)
         if kind == EventKind.ACQUIRE and pool >> 32 in (ABOVE, SUBTREE)
     )
     return 100 * waited / (run.summary.makespan_ps * len(run.worker_thread))
@@ -289,23 +278,9 @@ def _run(policy: str, workload: Workload, sockets: int, cores: int) -> Run:
     return simulate(machine, workload, policy_from_spec(policy), events=True)
 
 
-def _simulated(policy: str, machine: str, workload: str, parameters: dict[str, Any] | None) -> Run:
-    """Return a run with its events."""
-    built = workload_of(workload, parameters)
-    return simulate(load_machine(machine), built, policy_from_spec(policy), events=True)
-
-
-def _events(run: Run) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield kind, worker, task and arguments of every event."""
-    assert run.trace is not None
-    columns = (run.trace.events[name] for name in ("kind", "worker", "task", "arg0", "arg1"))
-    yield from zip(*(column.tolist() for column in columns), strict=True)
-
-
 def _alive(run: Run) -> int:
     """Return the most tasks that have been created and have not ended."""
-    assert run.trace is not None
-    kind = run.trace.events["kind"]
+    kind = events_of(run)["kind"]
     change = (kind == EventKind.SPAWN).astype(int) - (kind == EventKind.TASK_END)
     return 1 + int(np.cumsum(change).max())
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.policy import policy_from_spec
 from simsched.policy.algorithms.heterogeneous_memory.charm import CharmMoving
 from simsched.policy.contract.base import PlanView, view_before
 from simsched.policy.parts.loop import assigned, flatten
-from simsched.reproduction.probes import probe
+from simsched.reproduction.probes import machine_of, probe
 from simsched.workload.graph import Workload
 from simsched.workload.presets import resolve_workload
 
@@ -21,7 +20,7 @@ from simsched.workload.presets import resolve_workload
 @probe("placed_bytes")
 def placed_bytes(*, machine: str, workload: str, policy: str, kind: str) -> float:
     """Return the bytes that a policy puts on memory of one kind before the run."""
-    model = load_machine(machine)
+    model = machine_of(machine)
     made, view = policy_from_spec(policy), _view(model, resolve_workload(workload))
     view = replace(view, workload=made.prepare(view))
     home = made.place(view, made.start(view)).home
@@ -47,7 +46,7 @@ def admitted_tasks(*, machine: str, workload: str, policy: str, workers: int) ->
     if not isinstance(made, CharmMoving):
         raise ConfigurationError(f"policy {policy}: accepted one that moves data")
     program = resolve_workload(workload)
-    view = _view(load_machine(machine), program, workers)
+    view = _view(machine_of(machine), program, workers)
     plan, _ = made.residency(view, flatten(program.graph))
     waits = [bool(stay.after) for stay in plan.stays]
     return float(sum(not any(waits[stay] for stay in stays) for stays in plan.stays_of))

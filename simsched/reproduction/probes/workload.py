@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.reproduction.probes import probe, workload_of
+from simsched.reproduction.probes import chosen, probe, workload_of
 from simsched.workload.graph import Int32Array, TaskGraph
 
 
@@ -17,12 +16,8 @@ def workload_count(*, workload: str, what: str, parameters: dict[str, Any] | Non
 
     Parameters
     ----------
-    workload : str
-        Preset or generator.
     what : {"tasks", "leaves", "edges", "blocks", "levels", "iterations"}
         The parts; levels are those of the spawn tree.
-    parameters : dict
-        Of the generator.
     """
     found = workload_of(workload, parameters)
     graph = found.graph
@@ -34,9 +29,7 @@ def workload_count(*, workload: str, what: str, parameters: dict[str, Any] | Non
         "levels": _levels(graph),
         "iterations": found.iterations,
     }
-    if what not in counts:
-        raise ConfigurationError(unknown_name("what", what, counts))
-    return float(counts[what])
+    return float(chosen("what", what, counts))
 
 
 @probe("tree_levels")
@@ -47,12 +40,8 @@ def tree_levels(
 
     Parameters
     ----------
-    workload : str
-        Preset or generator.
     root_level : int
         Level of the recursion's root: 1 when level 0 is the program that starts the recursion.
-    parameters : dict
-        Of the generator.
     """
     return float(_levels(workload_of(workload, parameters).graph) + root_level)
 
@@ -63,12 +52,8 @@ def workload_bytes(*, workload: str, what: str, parameters: dict[str, Any] | Non
 
     Parameters
     ----------
-    workload : str
-        Preset or generator.
     what : {"data", "read", "written", "moved", "largest_block"}
         Which bytes.
-    parameters : dict
-        Of the generator.
     """
     graph = workload_of(workload, parameters).graph
     read, written = int(graph.read_bytes.sum()), int(graph.written_bytes.sum())
@@ -79,9 +64,7 @@ def workload_bytes(*, workload: str, what: str, parameters: dict[str, Any] | Non
         "moved": read + written,
         "largest_block": int(graph.block_bytes.max(initial=0)),
     }
-    if what not in found:
-        raise ConfigurationError(unknown_name("what", what, found))
-    return float(found[what])
+    return float(chosen("what", what, found))
 
 
 def _levels(graph: TaskGraph) -> int:
