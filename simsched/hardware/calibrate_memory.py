@@ -319,7 +319,7 @@ def effective_capacities(ways: int) -> tuple[float, ...]:
 
     >>> capacities = effective_capacities(16)
     >>> round(capacities[0], 2), round(capacities[-1], 2)
-    (0.63, 1.43)
+    (0.65, 1.41)
     """
     wanted = (1.0 - (number + 0.5) / SLICES for number in range(SLICES))
     return tuple(_size_kept(ways, share) for share in wanted)
