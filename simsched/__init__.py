@@ -46,4 +46,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Return the public names, for tab completion."""
-    return sorted({*globals(), *__all__})
+    return sorted(__all__)

@@ -16,7 +16,7 @@ from simsched.engine.interface.contents import CODES, COUNTED, GIVEN
 from simsched.engine.interface.decisions import DECISIONS, HOOKS, N_NUMBERS, word_of
 from simsched.engine.interface.table import Member, Range, Rising, Struct, struct_of
 from simsched.names.docstrings import summary
-from simsched.policy.contract.records import MAX_INDEX, MAX_WHOLE, NEVER_PS, numbers_of
+from simsched.policy.contract.records import MAX_INDEX, MAX_WHOLE, NEVER_PS, NOTHING, numbers_of
 from simsched.report.markdown import table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -225,7 +225,8 @@ def decision_ranges() -> Iterator[str]:
     yield from ("    };", f"    static const int64_t range[][{N_NUMBERS - 1}][2] = {{")
     for decision in DECISIONS:
         bounds = [
-            f"{{{c_whole(number.low)}, {c_whole(number.high)}}}" for number in numbers_of(decision)
+            f"{{{c_whole(NOTHING if number.is_optional else number.low)}, {c_whole(number.high)}}}"
+            for number in numbers_of(decision)
         ]
         yield from (
             f"        {{ /* {word_of(decision)} */",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from simsched.engine.paths import path_nodes
 from simsched.files.errors import ConfigurationError
 from simsched.machine.model import Machine, ranks
+from simsched.policy.contract.base import own_name
 from simsched.trace.recording import Recording
 from simsched.trace.run import Run
 from simsched.trace.schema import Trace
@@ -40,7 +41,7 @@ def recording_of(run: Run, name: str | None = None) -> Recording:
     """
     if run.trace is None:
         raise ConfigurationError("run: found no event trace, accepted a run with events=True")
-    policy = run.policy.name or type(run.policy).__name__
+    policy = own_name(type(run.policy))
     return simulated_recording(
         name or f"{run.workload.name} {policy} seed {run.seed}",
         run.trace,

@@ -158,7 +158,7 @@ def _import_sampling(path: Path, output: Path | None, options: dict[str, object]
     _suffix(output, MACHINE_SUFFIXES)
     declared = {"machine": Parameter("machine", str, None, optional=True)}
     declared |= parameters_of(machine_yaml)
-    given = checked(f"format {SAMPLING}", declared, options, option=True)
+    given = checked(f"{path}: format {SAMPLING}", declared, options, option=True)
     sampling = read_sampling(path, given.pop("machine"))
     text = machine_yaml(sampling.bus, sampling.costs, **given)
     bus, costs = sampling.bus, sampling.costs

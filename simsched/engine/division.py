@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from simsched.files.errors import PolicyError
 from simsched.files.units import PER_PS
+from simsched.policy.contract.records import told
 from simsched.trace.schema import Summary
 from simsched.workload.division import Division, divided
 from simsched.workload.graph import TaskGraph, Workload
@@ -85,10 +86,14 @@ def account_of(workload: Workload, *, divides: bool) -> Account | None:
 
 def checked_units(units: object, n_parts: int, remaining: int) -> Int64Array:
     """Return what a policy gives to the parts as an array; refuse what is not so many units."""
-    given = np.asarray(units)
+    try:
+        given = np.asarray(units)
+    except ValueError:  # rows of different lengths
+        given = np.asarray(None)
     if given.shape != (n_parts,) or given.dtype.kind not in "iu":
-        raise PolicyError(f"divide: found {units!r}, accepted whole numbers for {n_parts} parts")
-    if int(given.min()) < 0 or not 1 <= int(given.sum()) <= remaining:
+        accepted = f"whole numbers for {n_parts} parts"
+        raise PolicyError(f"divide: found {told(units)}, accepted {accepted}")
+    if int(given.min()) < 0 or not 1 <= sum(given.tolist()) <= remaining:
         raise PolicyError(
             f"divide: found {given.tolist()}, accepted 0 or more each, 1 to {remaining} together"
         )

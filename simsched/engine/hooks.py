@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from simsched.engine.backend import NOBODY, ReadyAnswer
 from simsched.engine.division import Account
@@ -21,18 +23,23 @@ from simsched.policy.contract.base import (
     AcquireOrder,
     EngineState,
     Exchange,
-    Pace,
     Plan,
     PlanView,
     Policy,
     Pool,
+    Preempt,
     Transfer,
     Wake,
 )
+from simsched.policy.contract.executions import Duplicate
+from simsched.policy.contract.records import NO_SIZES, check_record, said_of, told
 
-MAX_WAKES = 1_000_000  #: of one instant; a policy that always asks for now would never end
+#: So many wakes an instant may have, beside some for each task and worker: a policy that always
+#: asks for now would never end.
+MORE_WAKES, WAKES_EACH = 1000, 10
+SPAWN_ORDERS = (CHILD_FIRST, PARENT_FIRST)
 NO_RECORDS: Sequence[Record] = ()
-CHECKED = (Transfer, Exchange, Pace, Wake)  #: what means something only in a run, or together
+CHECKED = (Transfer, Exchange, Wake)  #: what means something only in a run, or together
 
 
 class PolicyHooks:
@@ -62,41 +69,70 @@ class PolicyHooks:
         self._engine = state
 
     def begin_iteration(self, plan: Plan, resolved: ResolvedPlan, problem: Problem) -> None:
-        """Receive the plan to whose pools acquire orders refer."""
+        """Receive the plan to whose tasks and pools decisions refer."""
         self._resolve_order = lambda decision: resolve_order(
             replace(plan, acquire=decision.acquire), resolved, problem
         )
+        n_tasks, n_workers = len(resolved.group_of), problem.n_workers
+        instances = problem.instances()
+        self._counts = [instances[group.scope] for group in plan.pool_groups]
+        self._sizes = {
+            "worker": n_workers,
+            "task": n_tasks,
+            "group": len(self._counts),
+            "instance": self._counts,
+        }
+        self._most_wakes = MORE_WAKES + WAKES_EACH * (n_tasks + n_workers)
 
     def on_spawn(self, parent: int, child: int, worker: int) -> int | None:
-        order = self._policy.on_spawn(self._view, self._state, parent, child, worker)
-        if order not in (None, CHILD_FIRST, PARENT_FIRST):
-            raise PolicyError(
-                f"on_spawn: task {child}: found {order!r}, "
-                "accepted CHILD_FIRST, PARENT_FIRST or None"
-            )
-        return order
+        order: Any = self._policy.on_spawn(self._view, self._state, parent, child, worker)
+        if order is None:
+            return None
+        if isinstance(order, int | np.integer) and order in SPAWN_ORDERS:
+            return int(order)
+        accepted = "CHILD_FIRST, PARENT_FIRST or None"
+        raise PolicyError(f"on_spawn: task {child}: found {told(order)}, accepted {accepted}")
 
     def on_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
-        self._policy.on_acquire(self._view, self._state, task, worker, group, instance)
+        observe: Callable[..., object] = self._policy.on_acquire
+        answer = observe(self._view, self._state, task, worker, group, instance)
+        if answer is not None:
+            raise PolicyError(f"on_acquire: found {told(answer)}, accepted None")
 
     def on_ready(self, task: int, worker: int) -> ReadyAnswer | None:
         answer = self._policy.on_ready(self._view, self._state, task, worker)
         if answer is None:
             return None
         if isinstance(answer, Pool):
-            return answer.group, answer.instance, NO_RECORDS
-        group, instance, rest = NOBODY, 0, tuple(answer)
+            group, instance = self._pool(answer)
+            return group, instance, NO_RECORDS
+        group, instance, rest = NOBODY, 0, self._several(answer, "on_ready")
         if rest and isinstance(rest[0], Pool):
-            group, instance, rest = rest[0].group, rest[0].instance, rest[1:]
+            (group, instance), rest = self._pool(rest[0]), rest[1:]
         return group, instance, self._records(rest, "on_ready")
 
     def on_start(self, task: int, worker: int) -> Sequence[Record]:
         decisions = self._policy.on_start(self._view, self._state, task, worker)
-        return self._records(decisions, "on_start") if decisions else NO_RECORDS
+        return NO_RECORDS if decisions is None else self._records(decisions, "on_start")
 
     def on_idle(self, worker: int) -> Record | None:
         decision = self._policy.on_idle(self._view, self._state, worker)
-        return None if decision is None else self._record(decision, "on_idle")
+        if decision is None:
+            return None
+        record = self._record(decision, "on_idle")
+        if isinstance(decision, Preempt | Duplicate):
+            name = type(decision).__name__
+            if decision.worker == worker:
+                raise PolicyError(
+                    f"on_idle: {name}: worker: found {worker}, which is the one that asks, "
+                    "accepted another one"
+                )
+            if decision.to != worker:
+                raise PolicyError(
+                    f"on_idle: {name}: to: found {decision.to}, "
+                    f"accepted {worker}, the worker that asks"
+                )
+        return record
 
     def on_finish(self, task: int, worker: int) -> Sequence[Record]:
         if self._account is not None:
@@ -104,7 +140,7 @@ class PolicyHooks:
         if not self._finishes:
             return NO_RECORDS
         decisions = self._policy.on_finish(self._view, self._state, task, worker)
-        return self._records(decisions, "on_finish") if decisions else NO_RECORDS
+        return NO_RECORDS if decisions is None else self._records(decisions, "on_finish")
 
     def on_landing(self, group: int, instance: int) -> Sequence[Record]:
         decisions = self._policy.on_landing(self._view, self._state, group, instance)
@@ -117,74 +153,93 @@ class PolicyHooks:
         now_ps = self._engine.now_ps()
         self._woken = self._woken + 1 if now_ps == self._woken_ps else 1
         self._woken_ps = now_ps
-        if self._woken > MAX_WAKES:
-            raise self._error("on_wake", f"more than {MAX_WAKES} wakes at {now_ps} ps")
+        if self._woken > self._most_wakes:
+            raise PolicyError(
+                f"on_wake: found more than {self._most_wakes} wakes at {now_ps} ps, accepted up to "
+                f"{WAKES_EACH} for each task and worker and {MORE_WAKES} more"
+            )
         return self._records(self._policy.on_wake(self._view, self._state, tag), "on_wake")
 
-    def _records(self, decisions: Sequence[object] | None, hook: str) -> Sequence[Record]:
+    def _pool(self, pool: Pool) -> Sequence[int]:
+        """Return group and instance of a pool that exists."""
+        group, instance, counts = pool.group, pool.instance, self._counts
+        plain = type(group) is type(instance) is int
+        if plain and 0 <= group < len(counts) and 0 <= instance < counts[group]:
+            return group, instance  # as in nearly every call
+        try:
+            return pool.numbers(self._sizes)
+        except PolicyError as error:
+            raise PolicyError(f"on_ready: {error}") from None
+
+    def _several(self, decisions: object, hook: str) -> Sequence[Any]:
+        """Return decisions, of which a hook may return any number."""
+        if not isinstance(decisions, Iterable) or isinstance(decisions, str):
+            accepted = f"a tuple of {_listed(hook)}, or None"
+            raise PolicyError(f"{hook}: found {told(decisions)}, accepted {accepted}")
+        return tuple(decisions)
+
+    def _records(self, decisions: object, hook: str) -> Sequence[Record]:
         """Return decisions as backends take them."""
-        if not decisions:
+        several = () if decisions is None else self._several(decisions, hook)
+        if not several:
             return NO_RECORDS
         if AcquireOrder in HOOKS[hook]:  # hooks that others of its decisions call leave them
             self.orders = []
-        return [self._record(decision, hook) for decision in decisions]
+        return [self._record(decision, hook) for decision in several]
 
     def _record(self, decision: Any, hook: str) -> Record:
         """Return a decision as backends take it; count what it took to make it."""
         kind = type(decision)
         if kind not in HOOKS[hook]:
-            accepted = "a Pool, then " * (hook == "on_ready") + _listed(HOOKS[hook])
-            raise self._error(hook, f"found {decision!r}, accepted {accepted}")
-        if kind is AcquireOrder:
-            assert self._resolve_order is not None
-            self.orders.append(self._resolve_order(decision))
-            return KIND[kind], len(self.orders) - 1
+            raise PolicyError(f"{hook}: found {told(decision)}, accepted {_listed(hook)}")
         try:
-            record = record_of(decision)
+            if kind is AcquireOrder:
+                return KIND[kind], self._number_of(decision)
+            record = record_of(decision, self._sizes)
+            if kind in CHECKED:
+                self._check(decision, hook)
         except PolicyError as error:
-            raise self._error(hook, str(error)) from None
-        if kind in CHECKED:
-            self._check(decision, hook)
+            raise PolicyError(f"{hook}: {error}") from None
         return record
+
+    def _number_of(self, order: AcquireOrder) -> int:
+        """Return the number of an acquire order among those of this call."""
+        assert self._resolve_order is not None
+        with said_of("AcquireOrder"):
+            check_record(order, "", NO_SIZES)
+            self.orders.append(self._resolve_order(order))
+        return len(self.orders) - 1
 
     def _check(self, decision: Any, hook: str) -> None:
         """Refuse numbers that mean nothing here, or together; count the policy's overhead."""
         if isinstance(decision, Wake):
+            now_ps = self._engine.now_ps()
             if not self.wants_on_wake:
-                raise self._error(hook, "found a Wake, accepted none: there is no on_wake")
-            if decision.at_ps < self._engine.now_ps():
-                now_ps = self._engine.now_ps()
-                raise self._error(
-                    hook, f"Wake: at_ps: found {decision.at_ps}, accepted {now_ps} (now) or more"
-                )
-        elif isinstance(decision, Pace):
-            last = self._view.n_workers - 1
-            if not 0 <= decision.worker <= last:
-                raise self._error(
-                    hook, f"Pace: worker: found {decision.worker}, accepted 0 to {last}"
+                raise PolicyError("found a Wake, accepted none: there is no on_wake")
+            if decision.at_ps < now_ps:
+                raise PolicyError(
+                    f"Wake: at_ps: found {decision.at_ps}, accepted {now_ps} (now) or more"
                 )
         elif isinstance(decision, Exchange):
             if self._view.machine.copies_data:
-                refuse_copied(f"moves threads to other cores while they run ({hook}: Exchange)")
+                refuse_copied("Exchange", "moves threads to other cores while they run")
+            if decision.worker == decision.other:
+                raise PolicyError(
+                    f"Exchange: other: found {decision.other}, accepted another worker"
+                )
         elif not decision.decision_ps <= decision.delay_ps:
-            raise self._error(
-                hook,
+            raise PolicyError(
                 f"Transfer: decision_ps: found {decision.decision_ps}, "
-                f"accepted 0 to its delay_ps, {decision.delay_ps}",
+                f"accepted 0 to its delay_ps, {decision.delay_ps}"
             )
         elif hook == "on_idle" and decision.delay_ps == 0:
-            raise self._error(hook, "Transfer: delay_ps: found 0, accepted 1 or more")
+            raise PolicyError("Transfer: delay_ps: found 0, accepted 1 or more")
         elif decision.decision_ps > 0:
             self.decisions += 1
             self.decision_ps += decision.decision_ps
 
-    def _error(self, hook: str, wrong: str) -> PolicyError:
-        """Return the error for a decision of the policy."""
-        name = self._policy.name or type(self._policy).__name__
-        return PolicyError(f"policy {name}: {hook}: {wrong}")
 
-
-def _listed(kinds: Sequence[type]) -> str:
-    """Return the names of kinds of decisions in words."""
-    *names, last = (kind.__name__ for kind in kinds)
-    return f"{', '.join(names)} or {last}"
+def _listed(hook: str) -> str:
+    """Return in words what a hook may decide."""
+    *names, last = (kind.__name__ for kind in HOOKS[hook])
+    return f"{'a Pool, then ' * (hook == 'on_ready')}{', '.join(names)} or {last}"

@@ -11,11 +11,11 @@ from simsched.engine.interface.plan import BY_PRIORITY, IN_ORDER, ResolvedOrder,
 from simsched.engine.interface.problem import Problem
 from simsched.engine.replication import refuse_copied
 from simsched.engine.victims import Homes, list_victims
-from simsched.files.errors import PolicyError
+from simsched.files.errors import ModelError, PolicyError
 from simsched.files.units import seconds_to_ps
 from simsched.policy.contract.blocks import THREAD_GROUPS
 from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Choice, Plan
-from simsched.policy.contract.plan_checks import validate_acquire, validate_plan
+from simsched.policy.contract.plan_checks import groups_of, validate_acquire, validate_plan
 from simsched.workload.graph import TaskGraph
 
 Int32Array = NDArray[np.int32]
@@ -26,14 +26,8 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
     """Return the plan as arrays; refuse one that does not fit the graph or the machine."""
     validate_plan(plan, graph, problem.instances(), problem.n_workers)
     _refuse_combinations(plan, graph, problem)
-    n = graph.n_tasks
+    n, counter_group = graph.n_tasks, plan.counter_group
     devices = [device.name for device in plan.devices]
-    order = plan.spawn_order
-    counter_group = (
-        np.full(n, -1, np.int32)
-        if plan.counter_group is None
-        else plan.counter_group.astype(np.int32)
-    )
     active = (
         np.ones(problem.n_workers, bool) if plan.active_workers is None else plan.active_workers
     )
@@ -55,23 +49,21 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         ),
         device_capacity=np.array([device.capacity for device in plan.devices], np.int32),
         order=_order(plan, problem, active),
-        spawn_order=np.full(n, order, np.uint8)
-        if isinstance(order, int)
-        else order.astype(np.uint8),
-        group_of=np.zeros(n, np.int8) if plan.group_of is None else plan.group_of.astype(np.int8),
+        spawn_order=np.full(n, plan.spawn_order, np.uint8),
+        group_of=groups_of(plan, n),
         instance_of=_instance_of(plan, graph),
-        counter_group=counter_group,
+        counter_group=np.full(n, -1 if counter_group is None else counter_group, np.int32),
         active=active.astype(np.uint8),
         roots=ROOTS.index(plan.roots),
-        monitor_period_ps=0 if monitor is None else monitor.period_ps,
+        monitor_period_ps=0 if monitor is None else int(monitor.period_ps),
         sample_offset_bytes=np.zeros((graph.n_blocks, 0), np.int64)
         if monitor is None
         else np.ascontiguousarray(monitor.sample_offset_bytes, np.int64),
         balance_period_ps=0 if balancing is None else seconds_to_ps(balancing.scan_period_s),
-        balance_page_bytes=1 if balancing is None else balancing.page_bytes,
-        balance_faults=1 if balancing is None else balancing.faults_to_move,
+        balance_page_bytes=1 if balancing is None else int(balancing.page_bytes),
+        balance_faults=1 if balancing is None else int(balancing.faults_to_move),
         balance_group=0 if balancing is None else THREAD_GROUPS.index(balancing.thread_group),
-        times_tasks=plan.times_tasks,
+        times_tasks=bool(plan.times_tasks),
     )
 
 
@@ -79,18 +71,18 @@ def _refuse_combinations(plan: Plan, graph: TaskGraph, problem: Problem) -> None
     """Raise where plan, graph and machine each are right but do not go together."""
     balancing = plan.balancing
     if balancing is not None and problem.copies_data:
-        refuse_copied("moves pages to whoever uses them (plan: balancing)")
+        refuse_copied("balancing", "moves pages to whoever uses them")
     if balancing is not None and problem.replica.size:
-        raise PolicyError("plan: balancing: accepted none where blocks have replicas")
+        raise PolicyError("balancing: found some, accepted none where blocks have replicas")
     if (problem.change_speed == 0.0).any() and (len(graph.child) or problem.copies_data):
-        raise PolicyError(
+        raise ModelError(
             "machine: found cores that fail, accepted none with tasks that spawn others or where "
             "data are copied"
         )
     if graph.access_after is not None and problem.copies_data:
-        raise PolicyError("graph: access_after: accepted none where data are copied")
+        raise ModelError("graph: access_after: accepted none where data are copied")
     if balancing is not None and problem.touch_order.shape[1] == 0:
-        raise PolicyError("plan: balancing: found a touch order without nodes, accepted some")
+        raise PolicyError("balancing: found a touch order without nodes, accepted some")
 
 
 def resolve_order(plan: Plan, resolved: ResolvedPlan, problem: Problem) -> ResolvedPlan:
@@ -101,7 +93,7 @@ def resolve_order(plan: Plan, resolved: ResolvedPlan, problem: Problem) -> Resol
 
 def _order(plan: Plan, problem: Problem, active: NDArray[np.bool_]) -> ResolvedOrder:
     names, steps = [group.name for group in plan.pool_groups], plan.acquire
-    when = [sum(1 << CONDITIONS.index(c) for c in step.when) for step in steps]
+    when = [sum(1 << CONDITIONS.index(c) for c in set(step.when)) for step in steps]
     return ResolvedOrder(
         step_group=np.array([names.index(step.group) for step in steps], np.int32),
         step_where=np.array([WHERES.index(step.where) for step in steps], np.int32),
@@ -145,8 +137,7 @@ def _instance_of(plan: Plan, graph: TaskGraph) -> Int32Array:
         instance = plan.instance_of.astype(np.int32)
     by_class = np.array([group.scope == "class" for group in plan.pool_groups])
     if by_class.any():
-        group_of = np.zeros(n, np.int8) if plan.group_of is None else plan.group_of
-        open_ = by_class[group_of] & (instance < 0)
+        open_ = by_class[groups_of(plan, n)] & (instance < 0)
         instance[open_] = graph.task_class[open_]
     return instance
 

@@ -13,10 +13,10 @@ FOLLOWS = ("stays", "at_writes", "at_accesses")  #: which accesses give a block 
 STAYS, AT_WRITES, AT_ACCESSES = range(3)
 
 
-def refuse_copied(what: str) -> None:
+def refuse_copied(where: str, what: str) -> None:
     """Raise PolicyError for what a policy does on a machine whose data are copied to devices."""
     raise PolicyError(
-        f"the policy {what}, accepted only on machines that do not copy data to the memories of "
+        f"{where}: {what}, accepted only on machines that do not copy data to the memories of "
         "their devices (data: copied)"
     )
 
@@ -24,20 +24,14 @@ def refuse_copied(what: str) -> None:
 def check_replicas(placement: Placement, machine: Machine) -> None:
     """Raise PolicyError unless the replicas of a placement can be.
 
-    Each is on a node that exists and holds the block only once; the block has a home from the
+    Each is on a node that holds the block only once; the block has a home from the
     start, and neither comes from a pool nor is copied by the engine.
     """
-    replicas, home, n_nodes = placement.replicas, placement.home, len(machine.nodes)
+    replicas, home = placement.replicas, placement.home
     if replicas is None:
         return
-    if replicas.ndim != 2 or len(replicas) != len(home):
-        raise PolicyError(
-            f"placement: replicas: found shape {replicas.shape}, accepted {len(home)} rows (blocks)"
-        )
     if machine.copies_data:
-        refuse_copied("keeps replicas of blocks (placement: replicas)")
-    if replicas.size and not (replicas.min() >= -1 and replicas.max() < n_nodes):
-        raise PolicyError(f"placement: replicas: accepted nodes -1 to {n_nodes - 1}")
+        refuse_copied("replicas", "keeps replicas of blocks")
     held = np.sort(np.column_stack((replicas, home)), axis=1)
     twice = ((np.diff(held, axis=1) == 0) & (held[:, 1:] >= 0)).any(axis=1)
     pooled = np.zeros(len(home), bool) if placement.pools is None else placement.pools.is_pooled
@@ -50,7 +44,7 @@ def check_replicas(placement: Placement, machine: Machine) -> None:
         (has_some & follows, "found a block that follows accesses, accepted others"),
     ):
         if wrong.any():
-            raise PolicyError(f"placement: replicas: block {int(wrong.argmax())}: {text}")
+            raise PolicyError(f"replicas: block {int(wrong.argmax())}: {text}")
 
 
 def followed(placement: Placement) -> NDArray[np.uint8]:

@@ -20,19 +20,19 @@ from simsched.engine.interface.problem import Problem
 from simsched.engine.moves import account_of_moves
 from simsched.engine.plans import resolve_plan
 from simsched.engine.replication import refuse_copied
-from simsched.engine.setup import set_up
+from simsched.engine.setup import Setup, set_up
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.files.errors import ConfigurationError, PolicyError, unknown_name
-from simsched.files.units import PER_PS, PS_PER_S
+from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Counters, Plan, PlanView, Policy, Update
-from simsched.policy.contract.records import Number
+from simsched.policy.contract.base import Counters, Plan, PlanView, Policy, own_name
+from simsched.policy.contract.plan_checks import check_update
+from simsched.policy.contract.records import said_of
 from simsched.trace.run import Run
 from simsched.trace.sink import EventSink, InformedSink
 from simsched.workload.graph import TaskGraph, Workload
 
 BACKENDS = ("native", "simpy")
-OVERHEAD = Number("overhead_ps", 0, 10**6 * PS_PER_S)  #: of an update
 
 
 def make_backend(
@@ -106,15 +106,29 @@ def simulate(
             f"progress_limit_s: found {progress_limit_s}, "
             f"accepted {PER_PS:g} to {MAX_PROGRESS_LIMIT_S:g}"
         )
-    setup = set_up(
-        machine,
-        workload,
-        policy,
-        workers=workers,
-        pinning=pinning,
-        seed=seed,
-        progress_limit_s=progress_limit_s,
-    )
+    with said_of(f"policy {own_name(type(policy))}"):
+        setup = set_up(
+            machine,
+            workload,
+            policy,
+            workers=workers,
+            pinning=pinning,
+            seed=seed,
+            progress_limit_s=progress_limit_s,
+        )
+        return _run(setup, machine, policy, seed, backend, events, progress)
+
+
+def _run(
+    setup: Setup,
+    machine: Machine,
+    policy: Policy,
+    seed: int,
+    backend: str,
+    events: bool | EventSink,
+    progress: Callable[[int, int], None] | None,
+) -> Run:
+    """Carry out a run that can begin."""
     view, state, problem = setup.view, setup.state, setup.problem
     prepared, threads = view.workload, view.worker_thread
     account = account_of(prepared, divides=policy.overrides("divide"))
@@ -163,8 +177,9 @@ def _iterate(
         )
         assert graph is not None
         if plan is None or resolved is None or planned is not graph:
-            plan, planned = policy.plan(view, state, graph), graph
-            resolved = resolve_plan(plan, graph, problem)
+            with said_of("plan"):
+                plan, planned = policy.plan(view, state, graph), graph
+                resolved = resolve_plan(plan, graph, problem)
         if done > 0 and not graph.is_fixed:
             graph.validate()
         last = done == total - 1
@@ -174,15 +189,12 @@ def _iterate(
             progress(done + 1, total)
         if last or not policy.overrides("on_iteration"):
             continue
-        update = policy.on_iteration(view, state, _counters(engine.counters(), number))
-        if update is None:
-            continue
         # The update's plan is for the next graph; after the initialisation that is the iteration
         # graph.
-        if update.plan is not None:
-            plan, planned = update.plan, workload.graph
-            resolved = resolve_plan(plan, workload.graph, problem)
-        _migrate(engine, problem, update)
+        counters = _counters(engine.counters(), number)
+        changed = _update(engine, problem, policy, view, state, counters, workload.graph)
+        if changed is not None:
+            (plan, resolved), planned = changed, workload.graph
 
 
 def _divide(
@@ -197,8 +209,9 @@ def _divide(
 ) -> None:
     """Run iterations until the policy has given out all work."""
     total, number, given = account.division.units * account.invocations, 0, 0
-    plan = policy.plan(view, state, account.graph)
-    resolved = resolve_plan(plan, account.graph, problem)
+    with said_of("plan"):
+        plan = policy.plan(view, state, account.graph)
+        resolved = resolve_plan(plan, account.graph, problem)
     counters: Counters | None = None
     while True:
         graph = account.give(policy.divide(view, state, account.begin(), counters))
@@ -215,12 +228,9 @@ def _divide(
         counters = _counters(measured, number, account)
         if not policy.overrides("on_iteration"):
             continue
-        update = policy.on_iteration(view, state, counters)
-        if update is None:
-            continue
-        if update.plan is not None:
-            plan, resolved = update.plan, resolve_plan(update.plan, account.graph, problem)
-        _migrate(engine, problem, update)
+        changed = _update(engine, problem, policy, view, state, counters, account.graph)
+        if changed is not None:
+            plan, resolved = changed
 
 
 def _counters(measured: IterationCounters, number: int, account: Account | None = None) -> Counters:
@@ -242,33 +252,31 @@ def _counters(measured: IterationCounters, number: int, account: Account | None 
     )
 
 
-def _migrate(engine: Backend, problem: Problem, update: Update) -> None:
-    blocks = np.asarray(update.move_block, np.int32)
-    nodes = np.asarray(update.move_node, np.int32)
-    if problem.copies_data and len(blocks):
-        refuse_copied("moves blocks between iterations (update: move_block)")
-    if len(blocks) != len(nodes):
-        raise PolicyError(
-            f"update: found {len(blocks)} blocks and {len(nodes)} nodes to move, "
-            "accepted equal numbers"
+def _update(
+    engine: Backend,
+    problem: Problem,
+    policy: Policy,
+    view: PlanView,
+    state: Any,
+    counters: Counters,
+    graph: TaskGraph,
+) -> tuple[Plan, ResolvedPlan] | None:
+    """Let the policy change what it wants; return its new plan for a graph, None without one."""
+    with said_of("on_iteration"):
+        update = policy.on_iteration(view, state, counters)
+        if update is None:
+            return None
+        check_update(update, problem.n_nodes, len(problem.block_bytes))
+        if problem.copies_data and len(update.move_block):
+            refuse_copied("move_block", "moves blocks between iterations")
+        if problem.replica.size and (problem.replica[np.array(update.move_block, int)] >= 0).any():
+            raise PolicyError("move_block: found a block with replicas, accepted others")
+        plan = update.plan
+        resolved = None if plan is None else (plan, resolve_plan(plan, graph, problem))
+        engine.migrate(
+            int(update.overhead_ps),
+            np.asarray(update.move_block, np.int32),
+            np.asarray(update.move_node, np.int32),
+            int(update.migrating_workers),
         )
-    for what, indices, limit in (
-        ("block", blocks, len(problem.block_bytes)),
-        ("node", nodes, problem.n_nodes),
-    ):
-        if indices.size and not (indices.min() >= 0 and indices.max() < limit):
-            raise PolicyError(f"update: move_{what}: accepted 0 to {limit - 1}")
-    if problem.replica.size and (problem.replica[blocks] >= 0).any():
-        raise PolicyError("update: move_block: accepted blocks without replicas")
-    moved, times = np.unique(blocks, return_counts=True)
-    if len(moved) < len(blocks):
-        raise PolicyError(
-            f"update: move_block: found block {int(moved[times > 1][0])} more than once, "
-            "accepted one move of a block"
-        )
-    try:
-        overhead_ps = OVERHEAD.of(update.overhead_ps)
-        Number("migrating_workers", low=1).of(update.migrating_workers)
-    except PolicyError as error:
-        raise PolicyError(f"update: {error}") from None
-    engine.migrate(overhead_ps, blocks, nodes, update.migrating_workers)
+    return resolved

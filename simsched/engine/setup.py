@@ -16,9 +16,10 @@ from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.timings import timed
 from simsched.files.errors import ModelError, PolicyError
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Placement, PlanView, Policy, view_before
+from simsched.policy.contract.base import Placement, PlanView, Policy, own_name, view_before
 from simsched.policy.contract.blocks import check_pools
-from simsched.workload.graph import Workload
+from simsched.policy.contract.records import NO_SIZES, Accepted, accepts, check, said_of, told
+from simsched.workload.graph import TaskGraph, Workload
 
 MAX_PERIOD_S = 1e6  #: of a timer
 
@@ -59,15 +60,18 @@ def set_up(
         rng=np.random.Generator(random_stream(seed, "policy")),
     )
     prepared = policy.prepare(view)
+    if not isinstance(prepared, Workload):
+        raise PolicyError(f"prepare: found {told(prepared)}, accepted a Workload")
     if prepared is not program:
         prepared.validate()
         check_processors(machine, prepared, threads)
         view = replace(view, workload=prepared)
     state = policy.start(view)
-    placement = _checked_placement(_placed(policy, view, state), machine, prepared)
+    with said_of("place"):
+        placement = _placed(policy, view, state)
+        check_placement(placement, machine, prepared.graph)
     period_s = policy.timer_period_s if policy.overrides("on_timer") else 0.0
-    if not 0.0 <= period_s <= MAX_PERIOD_S:
-        raise PolicyError(f"timer_period_s: found {period_s}, accepted 0 to {MAX_PERIOD_S:g}")
+    Accepted((float,), accepts(0.0, MAX_PERIOD_S)).check(period_s, "timer_period_s", NO_SIZES)
     problem = make_problem(
         machine,
         prepared,
@@ -93,7 +97,8 @@ def rehearse(
     setup = set_up(machine, workload, policy, workers=workers, pinning=pinning, seed=seed)
     executed = setup.view.workload
     first = executed.graph if executed.init is None else executed.init
-    resolve_plan(policy.plan(setup.view, setup.state, first), first, setup.problem)
+    with said_of("plan"):
+        resolve_plan(policy.plan(setup.view, setup.state, first), first, setup.problem)
 
 
 def _placed(policy: Policy, view: PlanView, state: Any) -> Placement:
@@ -101,49 +106,34 @@ def _placed(policy: Policy, view: PlanView, state: Any) -> Placement:
     try:
         return policy.place(view, state)
     except ModelError as error:
-        name = policy.name or type(policy).__name__
-        told = str(error)
+        text = str(error)
+        name = own_name(type(policy))
         raise ModelError(
-            told if told.startswith("policy ") else f"policy {name}: {told}"
+            text if text.startswith("policy ") else f"policy {name}: {text}"
         ) from error
 
 
-def _checked_placement(placement: Placement, machine: Machine, workload: Workload) -> Placement:
-    """Return the placement if its nodes and blocks exist."""
-    n_nodes, n_blocks = len(machine.nodes), workload.graph.n_blocks
-    if len(placement.home) != n_blocks or placement.touch_order.shape[0] != machine.n_domains:
-        raise PolicyError(
-            f"placement: found {len(placement.home)} homes and {placement.touch_order.shape[0]} "
-            f"touch orders, accepted {n_blocks} (blocks) and {machine.n_domains} (domains)"
-        )
-    for what, nodes, lowest in (
-        ("home", placement.home, -1),
-        ("touch_order", placement.touch_order, 0),
-    ):
-        if nodes.size and not (nodes.min() >= lowest and nodes.max() < n_nodes):
-            raise PolicyError(f"placement: {what}: accepted nodes {lowest} to {n_nodes - 1}")
+def check_placement(placement: Placement, machine: Machine, graph: TaskGraph) -> None:
+    """Refuse a placement whose nodes or blocks do not exist, or that the machine cannot have."""
+    check(
+        placement,
+        Placement,
+        sizes={
+            "blocks": graph.n_blocks,
+            "tasks": graph.n_tasks,
+            "domains": machine.n_domains,
+            "nodes": len(machine.nodes),
+        },
+    )
     for what in ("follows_writes", "follows_accesses"):
-        moving = getattr(placement, what)
-        if moving is None:
+        if getattr(placement, what) is None:
             continue
         if machine.copies_data:
-            refuse_copied(f"lets blocks move to whoever uses them (placement: {what})")
-        if len(moving) != n_blocks or placement.pools is not None:
-            pools = "none" if placement.pools is None else "some"
-            raise PolicyError(
-                f"placement: {what}: found {len(moving)} values and {pools} of the blocks in "
-                f"pools, accepted {n_blocks} (blocks) and none"
-            )
+            refuse_copied(what, "lets blocks move to whoever uses them")
+        if placement.pools is not None:
+            raise PolicyError(f"{what}: found some, accepted none where blocks come from pools")
     if placement.pools is not None and machine.copies_data:
-        refuse_copied("places blocks from pools (placement: pools)")
+        refuse_copied("pools", "places blocks from pools")
     check_replicas(placement, machine)
     if placement.pools is not None:
-        graph = workload.graph
-        check_pools(
-            placement.pools,
-            placement.home,
-            placement.touch_order,
-            graph.block_bytes,
-            graph.n_tasks,
-        )
-    return placement
+        check_pools(placement.pools, placement.home, placement.touch_order, graph.block_bytes)

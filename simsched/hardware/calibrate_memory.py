@@ -310,7 +310,7 @@ def effective_capacities(ways: int) -> tuple[float, ...]:
 
     >>> capacities = effective_capacities(16)
     >>> round(capacities[0], 2), round(capacities[-1], 2)
-    (0.63, 1.43)
+    (0.65, 1.41)
     """
     from scipy.special import gammainccinv  # takes longer to load than all of the rest
 

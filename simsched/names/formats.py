@@ -33,9 +33,9 @@ class Format(Entry[Function]):
         with blamed(f"{path}: importer {self.name}", self.recognises):
             return self.recognises(seen)
 
-    def checked(self, options: Mapping[str, object]) -> dict[str, object]:
+    def checked(self, path: Path, options: Mapping[str, object]) -> dict[str, object]:
         """Return options as the function takes them; text stands for what its annotation says."""
-        return checked(f"format {self.name}", self.parameters, options, option=True)
+        return checked(f"{path}: format {self.name}", self.parameters, options, option=True)
 
 
 AnyFormat = TypeVar("AnyFormat", bound=Format[Any])

@@ -182,14 +182,14 @@ def checked(
     noun, values = "option" if option else "parameter", {}
     for key, value in given.items():
         if key not in parameters:
-            raise ConfigurationError(unknown_name(f"{noun} of {what}", str(key), parameters))
-        where = f"{what}: option {key}" if option else f"{what}: {key}"
+            raise ConfigurationError(f"{what}: {unknown_name(noun, str(key), parameters)}")
+        where = f"{what}: {noun} {key}"
         is_text = option and isinstance(value, str)
         check = parameters[key].read if is_text else parameters[key].checked
         values[key] = check(value, where)
     for key, parameter in parameters.items():
         if values.setdefault(key, parameter.default) is REQUIRED:
-            raise ConfigurationError(f"{what}: {key}: missing, accepted a value for it")
+            raise ConfigurationError(f"{what}: {noun} {key}: missing, accepted a value for it")
     return {key: values[key] for key in parameters}
 
 

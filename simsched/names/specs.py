@@ -50,9 +50,7 @@ def parse_spec(what: str, text: str, name_length: int | None = None) -> Spec:
     >>> parse_spec("policy", "bats[sample_pages=8")
     Traceback (most recent call last):
     ...
-    simsched.files.errors.ConfigurationError: policy 'bats[sample_pages=8': character 20: found the
-    end, \
-accepted ',' or ']'
+    simsched.files.errors.ConfigurationError: policy 'bats[sample_pages=8': character 20: ...
     """
     return _Reader(what, text).spec(name_length)
 

@@ -65,10 +65,15 @@ def check_code(text: str) -> list[str]:
 
 
 def _defined(module: ModuleType) -> dict[str, list[str]]:
-    """Return the names of what a file defines, by kind; a class goes by the name of the class."""
-    presets = [name for name, info in policies.of_file(module).items() if info.is_preset]
+    """Return the names of what a file defines, by kind.
+
+    A class goes by its own name, one that a function has made by that under which it is registered.
+    """
+    classes = policy_classes(module)
+    named = policies.of_file(module).items()
+    others = [name for name, one in named if one.is_preset or one.cls not in classes.values()]
     return {
-        "policies": [*policy_classes(module), *presets],
+        "policies": [*classes, *others],
         "workloads": list(generators.of_file(module)),
         "placements": list(placements.of_file(module)),
     }

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simsched.engine.division import Account
 from simsched.engine.problem import random_stream
+from simsched.engine.setup import check_placement
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import (
     Counters,
@@ -20,8 +21,8 @@ from simsched.policy.contract.base import (
     Update,
     view_before,
 )
-from simsched.policy.contract.blocks import check_pools
-from simsched.policy.contract.plan_checks import validate_plan
+from simsched.policy.contract.plan_checks import check_update, validate_plan
+from simsched.policy.contract.records import said_of
 from simsched.workload.graph import TaskGraph, Workload
 
 
@@ -86,7 +87,8 @@ def rehearse(
     view = replace(view, workload=program)
     state = policy.start(view)
     placement = policy.place(view, state)
-    _check_placement(placement, machine, program.graph)
+    with said_of("place"):
+        check_placement(placement, machine, program.graph)
     if program.division is not None and policy.overrides("divide"):
         return _rehearse_division(policy, view, state, placement, seed)
     graphs = [] if program.init is None else [program.init]
@@ -103,7 +105,8 @@ def rehearse(
         elif len(plans) == turn:
             plans.append(plans[-1])
         plan = plans[turn]
-        validate_plan(plan, graph, _instances(machine, view.n_workers, graphs), view.n_workers)
+        with said_of("plan"):
+            validate_plan(plan, graph, _instances(machine, view.n_workers, graphs), view.n_workers)
         if turn == len(graphs) - 1:
             break
         number = turn if program.init is not None else turn + 1
@@ -111,7 +114,8 @@ def rehearse(
         update = policy.on_iteration(view, state, measured)
         updates.append(update)
         if update is not None:
-            _check_update(update, machine, program.graph.n_blocks)
+            with said_of("on_iteration"):
+                check_update(update, len(machine.nodes), program.graph.n_blocks)
             home[update.move_block] = update.move_node
             if update.plan is not None:
                 plans.append(update.plan)
@@ -132,7 +136,8 @@ def _rehearse_division(
     counters: Counters | None = None
     while True:
         instances = _instances(view.machine, view.n_workers, [program.graph])
-        validate_plan(plan, program.graph, instances, view.n_workers)
+        with said_of("plan"):
+            validate_plan(plan, program.graph, instances, view.n_workers)
         account.give(policy.divide(view, state, account.begin(), counters))
         divisions.append(account.units[-1])
         if account.is_done:
@@ -143,7 +148,8 @@ def _rehearse_division(
         update = policy.on_iteration(view, state, counters)
         updates.append(update)
         if update is not None:
-            _check_update(update, view.machine, program.graph.n_blocks)
+            with said_of("on_iteration"):
+                check_update(update, len(view.machine.nodes), program.graph.n_blocks)
             plan = plan if update.plan is None else update.plan
         plans.append(plan)
     return Rehearsal(program, placement, tuple(plans), tuple(updates), tuple(divisions))
@@ -158,30 +164,6 @@ def _instances(machine: Machine, n_workers: int, graphs: list[TaskGraph]) -> dic
         "machine": 1,
         "class": max(1, *(len(graph.class_names) for graph in graphs)),
     }
-
-
-def _check_placement(placement: Placement, machine: Machine, graph: TaskGraph) -> None:
-    """Check shapes and ranges of a placement."""
-    n_nodes = len(machine.nodes)
-    assert placement.home.shape == (graph.n_blocks,), "place: one home per block"
-    assert placement.touch_order.shape[0] == machine.n_domains, "place: one touch order per domain"
-    for nodes in (placement.home, placement.touch_order):
-        assert np.all((nodes >= -1) & (nodes < n_nodes)), "place: a node does not exist"
-    assert np.all(placement.touch_order >= 0), "place: a node of the touch order does not exist"
-    if placement.pools is not None:
-        home, order = placement.home, placement.touch_order
-        check_pools(placement.pools, home, order, graph.block_bytes, graph.n_tasks)
-
-
-def _check_update(update: Update, machine: Machine, n_blocks: int) -> None:
-    """Check the migrations and the overhead of an update."""
-    blocks, nodes = np.asarray(update.move_block), np.asarray(update.move_node)
-    assert blocks.shape == nodes.shape, "on_iteration: as many blocks as nodes to move"
-    assert np.all((blocks >= 0) & (blocks < n_blocks)), "on_iteration: a block does not exist"
-    assert len(np.unique(blocks)) == len(blocks), "on_iteration: a block moves more than once"
-    assert np.all((nodes >= 0) & (nodes < len(machine.nodes))), "on_iteration: no such node"
-    assert update.migrating_workers >= 1, "on_iteration: nobody migrates"
-    assert update.overhead_ps >= 0, "on_iteration: negative overhead"
 
 
 def _touched(

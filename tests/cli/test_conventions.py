@@ -201,7 +201,10 @@ def test_a_task_graph_file_as_workload(simsched: Command, experiment: Path) -> N
             "--policy: policy 'bats[x': character 7: found the",
         ),
         (("run", "EXPERIMENT", "-w", "heat_smal"), "unknown workload 'heat_smal'; did you mean 'h"),
-        (("run", "EXPERIMENT", "-w", "heat[row=8]"), "--workload: unknown parameter of workload "),
+        (
+            ("run", "EXPERIMENT", "-w", "heat[row=8]"),
+            "--workload: workload heat: unknown parameter ",
+        ),
         (("run", "EXPERIMENT", "-w", "g.dot"), "g.dot: cannot be read: No such file"),
         (("run", "EXPERIMENT", "--set", "policis=1"), "unknown key 'policis'; did you mean 'polic"),
         (("run", "EXPERIMENT", "--set", "machines.0.set.costs.stel=1 us"), "'costs.steal'?"),

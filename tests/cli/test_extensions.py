@@ -95,7 +95,7 @@ def test_a_workload_in_a_file_is_shown_run_and_exported(simsched: Any, tmp_path:
         ("pair.py", "x = y\n", "pair.py, line 1: NameError: name 'y' is not defined"),
         ("pair.py", "raise SystemExit\n", "accepted: a file that defines a workload"),
         ("pair.py", None, "pair.py: workload file cannot be read: No such file or directory"),
-        ("pair.py:test_many[task=3]", PAIR, "unknown parameter of workload test_many 'task'"),
+        ("pair.py:test_many[task=3]", PAIR, "workload test_many: unknown parameter 'task'"),
     ],
 )
 def test_what_can_be_wrong_with_a_workload_in_a_file(

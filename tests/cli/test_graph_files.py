@@ -74,7 +74,10 @@ def test_show_check_and_export_take_files_with_options(simsched):
     ("spec", "message"),
     [
         ("d.dot", "with the option cost, FILE[cost=NAME, cost_unit=UNIT]; accepted: size"),
-        ("d.dot[cost=size, cost_unt=ops]", "unknown option of format dot 'cost_unt'; did you mean"),
+        (
+            "d.dot[cost=size, cost_unt=ops]",
+            "d.dot: format dot: unknown option 'cost_unt'; ",
+        ),
         ("none.dot[cost=size, cost_unit=s]", "none.dot: cannot be read: No such file"),
         ("d.dot[cost=size, cost_unit=ops, iterations=0]", "iterations: found 0, accepted a whole"),
     ],

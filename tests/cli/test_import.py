@@ -86,7 +86,7 @@ def test_costs_are_written_beside_the_machine(simsched, sampling):
             "--output: found 'run.csv', accepted: a name that ends in .parquet",
         ),
         (("TRACE", "--set", "clock"), "--set: found 'clock', accepted NAME=VALUE"),
-        (("TRACE", "--set", "clock=1 GHz"), "unknown option of format starvz 'clock'"),
+        (("TRACE", "--set", "clock=1 GHz"), "format starvz: unknown option 'clock'"),
         (("SAMPLING", "-o", "box.parquet"), "accepted: a name that ends in .yaml or .yml"),
         (("SAMPLING", "--set", "machine=bix"), "unknown machine 'bix'; did you mean 'box'"),
         (
@@ -95,7 +95,7 @@ def test_costs_are_written_beside_the_machine(simsched, sampling):
         ),
         (
             ("SAMPLING", "--set", "divices=cuda"),
-            "unknown option of format starpu_sampling 'divices'",
+            "format starpu_sampling: unknown option 'divices'",
         ),
     ],
 )

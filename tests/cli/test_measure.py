@@ -90,7 +90,7 @@ def test_a_second_measurement_needs_a_word(simsched: Command, file: Path) -> Non
     ("old", "new", "message"),
     [
         ("name: heat", "name: haet", "small.yaml:3: programs[1].name: unknown program 'haet'; did"),
-        ("rows", "row", "small.yaml:3: programs[1].row: unknown parameter of program heat 'row'"),
+        ("rows", "row", "small.yaml:3: programs[1].row: program heat: unknown parameter 'row'"),
         ("cilk_a", "bats", "small.yaml:4: policies[0]: policy bats: the task runtime cannot"),
         ("[1, 3]", "[0]", "small.yaml:5: workers[0]: found 0, accepted: greater than or equal"),
         ("repetitions: 2", "repetitions: 0", "small.yaml:6: repetitions: found 0, accepted"),

@@ -116,7 +116,7 @@ class Nowhere(CentralQueue):
 
 
 def test_first_touch_needs_nodes_that_exist(backend: str) -> None:
-    with pytest.raises(PolicyError, match="placement: touch_order: accepted nodes 0 to 1"):
+    with pytest.raises(PolicyError, match=r"place: touch_order\[0, 0\]: found -1, accepted 0 to 1"):
         simulate(make_machine(), Workload("w", blocks(1)), Nowhere(), backend=backend)
 
 

@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 
 from simsched.engine.conformance import compare
 from simsched.engine.run import simulate
-from simsched.files.errors import ConfigurationError, PolicyError, SimschedError, StalledError
+from simsched.files.errors import (
+    ConfigurationError,
+    ModelError,
+    SimschedError,
+    StalledError,
+)
 from simsched.machine import load_machine
 from simsched.machine.model import Change, Machine
 from simsched.machine.synthetic import make_machine
@@ -166,7 +171,7 @@ def test_workers_stay_failed_in_later_iterations(backend: str) -> None:
 def test_failures_need_tasks_that_can_start_over(backend: str) -> None:
     machine = changing(uneven(1.0), (1, (0,), 0.0))
     graph = build_graph([100.0, 100.0], children=adjacency([0], [1], 2))
-    with pytest.raises(PolicyError, match="found cores that fail, accepted none with tasks that"):
+    with pytest.raises(ModelError, match="found cores that fail, accepted none with tasks that"):
         run(backend, machine, graph, Deciding(owner=(0, 0)))
 
 

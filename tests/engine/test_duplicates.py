@@ -274,10 +274,10 @@ TREE = build_graph([5000.0, 5000.0], children=adjacency([0], [1], 2))
         (TREE, [Kill(0)], "on_timer: task 0 spawns others, it cannot start over"),
         (TREE, [Duplicate(0, 1)], "on_timer: task 0 spawns others, it cannot start over"),
         (None, [Kill(1)], "on_timer: worker 1 is not executing a task"),
-        (None, [Kill(7)], "on_timer: worker 7 is not executing a task"),
+        (None, [Kill(7)], "on_timer: Kill: worker: found 7, accepted 0 to 1"),
         (None, [Duplicate(1, 1)], "on_timer: worker 1 is not executing a task"),
         (None, [Duplicate(0, 0)], "on_timer: worker 0 cannot take a task: it is not waiting"),
-        (None, [Duplicate(0, -1)], "on_timer: worker -1 cannot take a task: it is not waiting"),
+        (None, [Duplicate(0, -1)], "on_timer: Duplicate: to: found -1, accepted 0 to 1"),
         (
             None,
             [Duplicate(0, 1), Preempt(0)],

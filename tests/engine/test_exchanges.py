@@ -200,9 +200,9 @@ def test_a_core_that_cannot_run_a_task_says_so(backend: str) -> None:
 @pytest.mark.parametrize(
     ("decision", "message"),
     [
-        (Exchange(0, 0), "on_timer: workers 0 and 0 cannot swap threads"),
-        (Exchange(0, 2), "on_timer: workers 0 and 2 cannot swap threads"),
-        (Exchange(-1, 1), "on_timer: workers -1 and 1 cannot swap threads"),
+        (Exchange(0, 0), "on_timer: Exchange: other: found 0, accepted another worker"),
+        (Exchange(0, 2), "on_timer: Exchange: other: found 2, accepted 0 to 1"),
+        (Exchange(-1, 1), "on_timer: Exchange: worker: found -1, accepted 0 to 1"),
     ],
 )
 def test_exchanges_that_cannot_be_are_refused(

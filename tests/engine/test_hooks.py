@@ -158,7 +158,7 @@ class Ticking(Spawning):
 
 
 def test_a_period_without_end_is_refused(backend: str) -> None:
-    with pytest.raises(PolicyError, match="timer_period_s: found inf, accepted 0 to 1e\\+06"):
+    with pytest.raises(PolicyError, match=r"timer_period_s: found inf, accepted .* 0 to 1e\+06"):
         run(backend, Ticking())
 
 
@@ -206,7 +206,7 @@ def test_transfers_to_nowhere_are_refused_when_a_body_begins(backend: str) -> No
         ) -> tuple[Transfer, ...] | None:
             return (Transfer(0, 9, 0, 0, 1, 0),)
 
-    with pytest.raises(PolicyError, match="on_start: no pool with group 0, instance 9"):
+    with pytest.raises(PolicyError, match="on_start: Transfer: instance: found 9, accepted 0 to 0"):
         run(backend, Astray(answers=lambda child: None))
 
 
@@ -263,5 +263,7 @@ def test_transfers_to_nowhere_are_refused_at_a_landing(backend: str) -> None:
 
     machine = make_machine(domains=1, cores_per_domain=2)
     workload = Workload("independent", build_graph(np.full(3, 1000.0)))
-    with pytest.raises(PolicyError, match="on_landing: no pool with group 0, instance 9"):
+    with pytest.raises(
+        PolicyError, match="on_landing: Transfer: instance: found 9, accepted 0 to 1"
+    ):
         simulate(machine, workload, Lost(), backend=backend)

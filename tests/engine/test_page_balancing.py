@@ -308,12 +308,21 @@ def test_break_even_is_where_the_gain_has_paid_for_the_move(backend: str) -> Non
 @pytest.mark.parametrize(
     ("balancing", "message"),
     [
-        (PageBalancing(0.0), "balancing: scan_period_s: found 0.0, accepted 1e-09 to"),
-        (PageBalancing(1.0, 0), "balancing: page_bytes: found 0, accepted 1 to"),
-        (PageBalancing(1.0, 2**40), "page_bytes: found 1099511627776, accepted 1 to 1073741824"),
+        (
+            PageBalancing(0.0),
+            "balancing: scan_period_s: found 0.0, accepted .* 1e-09 to",
+        ),
+        (PageBalancing(1.0, 0), "balancing: page_bytes: found 0, accepted .* 1 to"),
+        (
+            PageBalancing(1.0, 2**40),
+            "page_bytes: found 1099511627776, accepted .* 1 to 1073741824",
+        ),
         (PageBalancing(1.0, 3000), "page_bytes: found 3000, accepted powers of two up to"),
-        (PageBalancing(1.0, 4096, 0), "balancing: faults_to_move: found 0, accepted 1 to"),
-        (PageBalancing(1.0, 4096, 1, "all"), "thread_group: found 'all', accepted none, sharing"),
+        (
+            PageBalancing(1.0, 4096, 0),
+            "balancing: faults_to_move: found 0, accepted .* 1 to",
+        ),
+        (PageBalancing(1.0, 4096, 1, "all"), "unknown thread_group 'all'; accepted: none, sharing"),
     ],
 )
 def test_wrong_numbers_are_named(balancing: PageBalancing, message: str) -> None:

@@ -131,8 +131,8 @@ def test_nearness_is_by_latency_then_by_cap_then_by_number() -> None:
         ((0,), ((0,),), "block 0: found a node twice"),
         ((0,), ((1, 1),), "block 0: found a node twice"),
         ((-1,), ((1,),), "block 0: found no home"),
-        ((0,), ((3,),), "replicas: accepted nodes -1 to 2"),
-        ((0,), ((1,), (1,)), r"replicas: found shape \(2, 1\), accepted 1 rows"),
+        ((0,), ((3,),), r"replicas\[0, 0\]: found 3, accepted -1 to 2"),
+        ((0,), ((1,), (1,)), r"replicas: found shape \(2, 1\), accepted \(1, any\)"),
     ],
 )
 def test_replicas_that_cannot_be_are_refused(

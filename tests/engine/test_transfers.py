@@ -129,7 +129,7 @@ def test_entries_arrive_in_the_order_in_which_they_left(
     assert [row for row in ready if row[0] > 0] == [(landing, -1, task, 1) for task in moved]
 
 
-@pytest.mark.parametrize(("task", "moved"), [(1, [1]), (3, [3]), (4, [4]), (0, []), (99, [])])
+@pytest.mark.parametrize(("task", "moved"), [(1, [1]), (3, [3]), (4, [4]), (0, [])])
 def test_a_named_entry_leaves_from_wherever_it_is(
     backend: str, task: int, moved: list[int]
 ) -> None:
@@ -224,8 +224,10 @@ def test_an_unanswered_request_ends_with_the_iteration(backend: str) -> None:
 @pytest.mark.parametrize(
     ("decision", "message"),
     [
-        (Transfer(0, 3, 0, 1, 1, 1 * US), "on_timer: no pool with group 0, instance 3"),
-        (Transfer(0, 0, 1, 0, 1, 1 * US), "on_timer: no pool with group 1, instance 0"),
+        (Transfer(0, 3, 0, 1, 1, 1 * US), "on_timer: Transfer: instance: found 3, accepted 0 to 2"),
+        (Transfer(0, 0, 0, 1, 1, 1 * US, task=99), "Transfer: task: found 99, accepted 0 to 0"),
+        (Transfer(0, 0, 0, 1, 1, 1 * US, task=-3), "Transfer: task: found -3, accepted 0 to 0"),
+        (Transfer(0, 0, 1, 0, 1, 1 * US), "on_timer: Transfer: to_group: found 1, accepted 0 to 0"),
         (Transfer(0, 0, 0, 1, 0, 1 * US), "Transfer: count: found 0, accepted 1 to"),
         (
             Transfer(0, 0, 0, 1, 1, -1),
@@ -248,5 +250,7 @@ def test_transfers_that_cannot_be_are_refused(backend: str, decision: Any, messa
 
 def test_idle_workers_send_to_pools_that_exist(backend: str) -> None:
     policy = Asking(instance=(0,), wished=lambda worker, turn: Transfer(0, 0, 0, 9, 1, 1 * US))
-    with pytest.raises(PolicyError, match="on_idle: no pool with group 0, instance 9"):
+    with pytest.raises(
+        PolicyError, match="on_idle: Transfer: to_instance: found 9, accepted 0 to 2"
+    ):
         run(backend, policy, [5])

@@ -269,43 +269,43 @@ ANY = np.zeros((4, 4), np.int32)
     [
         (
             AcquireStep("shared", "own", choice=Ranked(ANY)),
-            "acquire step 1: ranks, weights and attempts are not for where 'own'",
+            r"acquire\[1\]: found ranks, weights or attempts, accepted none",
         ),
         (
             AcquireStep("far", "anywhere", choice=Ranked(ANY)),
-            r"acquire step 1: rank: found shape \(4, 4\), accepted \(4, 1\) \(workers, instances\)",
+            r"acquire\[1\]: choice: rank: found shape \(4, 4\), accepted \(4, 1\) \(workers",
         ),
         (
             AcquireStep("shared", "anywhere", choice=Ranked(table([0, 0, -2, 0], 0))),
-            r"acquire step 1: rank\[0, 2\]: found -2, accepted -1 to 2147483647",
+            r"acquire\[1\]: choice: rank\[0, 2\]: found -2, accepted -1 to 2147483647",
         ),
         (
             AcquireStep("shared", "anywhere", choice=Weighted(table([0, -1, 0, 0], 0))),
-            r"acquire step 1: weight\[0, 1\]: found -1, accepted 0 to 2147483647",
+            r"acquire\[1\]: choice: weight\[0, 1\]: found -1, accepted 0 to 2147483647",
         ),
         (
             AcquireStep("shared", "anywhere", choice=Weighted(table([0, 2**30, 2**30, 0], 0))),
-            "acquire step 1: weight: the weights of worker 0 sum to 2147483648, accepted up to",
+            r"acquire\[1\]: weight: the weights of worker 0 sum to 2147483648, accepted up to",
         ),
         (
             AcquireStep("shared", "anywhere", choice=Weighted(np.ones((4, 4)))),
-            "acquire step 1: weight: accepted an array of integers",
+            r"acquire\[1\]: choice: weight: found an array of float64 .* accepted an array of i",
         ),
         (
             AcquireStep("shared", choice=Uniform(least=0)),
-            "acquire step 1: least: found 0, accepted an integer from 1 on",
+            r"acquire\[1\]: choice: least: found 0, accepted an integer from 1 to",
         ),
         (
             AcquireStep("shared", "anywhere", choice=Uniform(attempts=-1)),
-            "acquire step 1: attempts: found -1, accepted an integer from 0 on",
+            r"acquire\[1\]: choice: attempts: found -1, accepted an integer from 0 to",
         ),
         (
             AcquireStep("shared", choice=Uniform(attempts=1)),
-            "acquire step 1: ranks, weights and attempts are not for where 'own'",
+            r"acquire\[1\]: found ranks, weights or attempts, accepted none",
         ),
         (
             AcquireStep("shared", when=("not_head",)),
-            "acquire step 1: .*not_head.*not_head_worker",
+            r"acquire\[1\]: .*not_head.*not_head_worker",
         ),
     ],
 )

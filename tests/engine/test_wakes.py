@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine import hooks
+from simsched.engine.hooks import MORE_WAKES, WAKES_EACH
 from simsched.engine.run import Run, simulate
 from simsched.files.errors import PolicyError, StalledError
 from simsched.machine.model import RuntimeCosts
@@ -170,14 +170,13 @@ def test_a_policy_that_is_not_to_be_woken_asks_for_nothing(backend: str) -> None
 
 
 def test_a_policy_that_always_asks_for_now_is_given_up(
-    backend: str, monkeypatch: pytest.MonkeyPatch
+    backend: str,
 ) -> None:
-    monkeypatch.setattr(hooks, "MAX_WAKES", 100)
-
     def asks(hook: str, what: int, now: int) -> tuple[Wake, ...]:
         return (Wake(now),) if now == 5 * US else (Wake(5 * US),)
 
-    message = "policy Asking: on_wake: more than 100 wakes at 5000000 ps"
+    most = MORE_WAKES + 3 * WAKES_EACH  # a task and two workers
+    message = f"policy Asking: on_wake: found more than {most} wakes at 5000000 ps, accepted up to"
     with pytest.raises(PolicyError, match=message):
         run(backend, Asking(asks=asks), [20])
 
@@ -267,9 +266,9 @@ def test_a_wake_may_decide_what_a_timer_may(backend: str, decided: Any, end_us: 
     [
         (Preempt(1), "on_wake: worker 1 is not executing a task"),
         (Preempt(0, 0), "on_wake: worker 0 cannot take a task: it is not waiting"),
-        (Kill(7), "on_wake: worker 7 is not executing a task"),
-        (Exchange(1, 1), "on_wake: workers 1 and 1 cannot swap threads"),
-        (Transfer(0, 9, 0, 0, 1, 0), "on_wake: no pool with group 0, instance 9"),
+        (Kill(7), "on_wake: Kill: worker: found 7, accepted 0 to 1"),
+        (Exchange(1, 1), "on_wake: Exchange: other: found 1, accepted another worker"),
+        (Transfer(0, 9, 0, 0, 1, 0), "on_wake: Transfer: instance: found 9, accepted 0 to 1"),
         (Pool(0, 0), r"on_wake: found Pool\(group=0, instance=0\), accepted Preempt, Duplicate"),
     ],
 )

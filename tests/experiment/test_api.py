@@ -67,7 +67,7 @@ def test_unknown_experiments_are_named_with_the_nearest() -> None:
 def test_every_public_name_resolves_and_the_stub_agrees() -> None:
     for name in simsched.__all__:
         assert getattr(simsched, name) is not None
-    assert set(simsched.__all__) <= set(dir(simsched))
+    assert dir(simsched) == sorted(simsched.__all__)
     stub = Path(simsched.__file__).with_suffix(".pyi").read_text()
     assert all(f'"{name}"' in stub for name in simsched.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -462,7 +463,7 @@ def test_a_variant_in_a_file_of_a_shipped_function_counts(
             "shared.__module__ = fork_join.__module__\n"
             f"variant('test_keys_variant', shared, 'Deep.', {depth:2d})\n"
         )
-        (tmp_path / "made.py").touch()
+        os.utime(tmp_path / "made.py", ns=(10**18 + depth, 10**18 + depth))  # in one second
         cell = cells(make_plain(workloads=["made.py"], seeds=1), tmp_path)[0]
         found.append((cell.key, cell.workload_source.build().graph.n_tasks))
     assert found[0][1] < found[1][1]

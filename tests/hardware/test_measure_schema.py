@@ -76,7 +76,7 @@ def test_shipped_files(name: str) -> None:
         ),
         (
             {"programs": "[{name: heat, row: 3}]"},
-            r"m\.yaml:2: programs\[0\]\.row: unknown parameter of program heat 'row'; "
+            r"m\.yaml:2: programs\[0\]\.row: program heat: unknown parameter 'row'; "
             r"did you mean 'rows'\? accepted: ",
         ),
         (

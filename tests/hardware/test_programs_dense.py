@@ -311,7 +311,7 @@ BAD = (
     ("heat", {"irregular": 1}, "irregular: found 1, accepted true or false"),
     ("heat", {"leaf_rows": 2, "irregular": True}, "leaf_rows: found 2, accepted 3 or more"),
     ("heat", {"seed": -1}, "seed: found -1, accepted a whole number, 0 to"),
-    ("heat", {"row": 5}, "unknown parameter of program heat 'row'; did you mean 'rows'"),
+    ("heat", {"row": 5}, "program heat: unknown parameter 'row'; did you mean 'rows'"),
     ("sor", {"omega": 2.5}, "omega: found 2.5, accepted a finite number, 0.0 to 2.0"),
     ("sor", {"omega": float("nan")}, "omega: found nan"),
     ("stencil6", {"lines": 0}, "lines: found 0"),

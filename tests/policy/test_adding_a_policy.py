@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 import simsched
+from simsched.engine.run import simulate
 from simsched.policy import make_policy, policy_from_spec
 from simsched.policy.parts.placement import list_placements
-from simsched.testing import check_policy
+from simsched.testing import check_policy, small_machines, small_workloads
 
 GUIDE = Path(__file__).parents[2] / "docs" / "adding-a-policy.md"
 CODE = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
@@ -27,6 +28,23 @@ def toy(tmp_path: Path):
 def test_the_file_is_a_policy_that_passes_the_battery(toy: Path, backends: list[str]) -> None:
     check_policy(policy_from_spec(f"{toy}:NearStealing[steal_take=newest]"), backends=backends)
     assert make_policy(f"{toy}:near_stealing_h").parameters()["placement"] == "membind_hbm"
+
+
+def test_the_policy_with_a_clock_passes_the_battery(tmp_path: Path, backends: list[str]) -> None:
+    path = tmp_path / "gated.py"
+    path.write_text(CODE[3])
+    check_policy(make_policy(str(path)), backends=backends)
+
+
+def test_tasks_are_let_go_at_fixed_times(tmp_path: Path) -> None:
+    path = tmp_path / "gated.py"
+    path.write_text(CODE[3])
+    policy = make_policy(str(path), {"period_s": 3e-6})
+    run = simulate(small_machines()["two_domains"], small_workloads()["single"], policy)
+    assert run.summary.makespan_ps >= 3 * 10**6
+    late = make_policy(str(path), {"period_s": 8e-6})
+    later = simulate(small_machines()["two_domains"], small_workloads()["single"], late)
+    assert later.summary.makespan_ps == run.summary.makespan_ps + 5 * 10**6
 
 
 def test_the_other_code_runs(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:

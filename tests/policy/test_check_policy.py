@@ -149,9 +149,9 @@ def test_a_sound_policy_passes() -> None:
     [
         (Meddler(), "was changed"),
         (Moody(), "same seed gives different decisions"),
-        (Short(), "group_of: found length 3"),
-        (Lost(), "unknown pool group 'attic'"),
-        (Restless(), "a block moves more than once"),
+        (Short(), r"plan: group_of: found shape \(3,\)"),
+        (Lost(), "plan: .*unknown pool group 'attic'"),
+        (Restless(), "on_iteration: move_block: found block 0 more than once"),
         (Forgetful(), "tree on four_domains_hbm with 3 workers: "),
     ],
 )

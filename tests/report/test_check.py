@@ -135,6 +135,24 @@ def test_a_python_file_is_loaded_and_what_it_defines_is_made(tmp_path: Path) -> 
     assert check_file(f"{path}:mine_tasks[tasks=3]")[0] == [f"{path}: workload mine_tasks: correct"]
 
 
+def test_policies_that_a_function_makes_are_seen(tmp_path: Path) -> None:
+    path = tmp_path / "made.py"
+    path.write_text(
+        "from dataclasses import dataclass\n"
+        "from simsched.policy import AcquireStep, PlacedPolicy, Plan, register\n"
+        "def make(name, take):\n"
+        "    @register(name)\n"
+        "    @dataclass(frozen=True, kw_only=True)\n"
+        "    class Made(PlacedPolicy):\n"
+        "        def plan(self, view, state, graph):\n"
+        "            return Plan(acquire=(AcquireStep('worker', 'own', take),))\n"
+        "make('eager', 'newest')\n"
+        "make('patient', 'oldest')\n"
+    )
+    assert check_file(str(path))[0] == [f"{path}: policies eager, patient: correct"]
+    assert check_file(f"{path}:patient")[0] == [f"{path}: policy patient: correct"]
+
+
 @pytest.mark.parametrize(
     ("name", "more", "message"),
     [
@@ -147,7 +165,7 @@ def test_a_python_file_is_loaded_and_what_it_defines_is_made(tmp_path: Path) -> 
         (
             ":mine_tasks[tusks=3]",
             "",
-            "parameter of workload mine_tasks 'tusks'; did you mean 'task",
+            "workload mine_tasks: unknown parameter 'tusks'; did you mean 'task",
         ),
         (
             ":Mine[local_take=old]",

@@ -107,7 +107,7 @@ def test_variants_share_a_function(scratch: dict[str, WorkloadGenerator]) -> Non
         assert workload.name == name
         assert workload.graph.ops.tolist() == [ops]
         assert workload.graph.class_names == ("small" if name == "many" else "large",)
-    with pytest.raises(ConfigurationError, match="unknown parameter of workload many 'task_class'"):
+    with pytest.raises(ConfigurationError, match="workload many: unknown parameter 'task_class'"):
         make_workload("many", {"task_class": "x"})
     with pytest.raises(ValueError, match="incorrect arguments"):
         variant("other", shared, "No such default.", "x", size=1)
@@ -116,7 +116,7 @@ def test_variants_share_a_function(scratch: dict[str, WorkloadGenerator]) -> Non
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"row": 5}, "unknown parameter of workload heat 'row'; did you mean 'rows'? accepted: "),
+        ({"row": 5}, "workload heat: unknown parameter 'row'; did you mean 'rows'? accepted: "),
         ({"rows": 0}, "workload heat: rows: found 0, accepted a whole number, 1 to 2147483647"),
         ({"rows": 3.5}, "workload heat: rows: found 3.5, accepted a whole number"),
         ({"rows": True}, "workload heat: rows: found True, accepted a whole number"),

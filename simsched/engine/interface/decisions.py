@@ -7,13 +7,14 @@ fields. An acquire order travels as its number among those of the call.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from simsched.files.errors import PolicyError
 from simsched.policy.contract.base import AcquireOrder
 from simsched.policy.contract.decisions import Exchange, Pace, Preempt, Transfer, Wake
 from simsched.policy.contract.executions import Duplicate, Kill
-from simsched.policy.contract.records import Decision, numbers_of
+from simsched.policy.contract.records import NO_SIZES, Decision, numbers_of
 from simsched.trace.schema import Word
 
 Record = Sequence[int]
@@ -50,16 +51,12 @@ HOOKS: dict[str, tuple[type, ...]] = {
 class Reason(Word):
     """Why a decision is not allowed; words in braces are operands of the failure."""
 
-    POOL = 1, "task {task}: no pool with group {group}, instance {instance}"
-    POOLS = 2, "no pool with group {group}, instance {instance}"
-    VICTIM = 3, "worker {worker} is not executing a task"
-    TAKER = 4, "worker {taker} cannot take a task: it is not waiting"
-    ASKER = 5, "worker {worker} asked, found a task for {taker}"
-    EXCHANGE = 6, "workers {worker} and {taker} cannot swap threads"
-    KIND = 7, "a decision means nothing to the engine"
-    COPIED = 8, "tasks whose data are copied cannot be moved"
-    SPAWNS = 9, "task {task} spawns others, it cannot start over"
-    SEVERAL = 10, "task {task} is executed by several workers"
+    VICTIM = 1, "worker {worker} is not executing a task, accepted one that is"
+    TAKER = 2, "worker {taker} cannot take a task: it is not waiting, accepted one that is"
+    KIND = 3, "a decision means nothing to the engine"
+    COPIED = 4, "tasks whose data are copied cannot be moved, accepted other machines"
+    SPAWNS = 5, "task {task} spawns others, it cannot start over, accepted leaves"
+    SEVERAL = 6, "task {task} is executed by several workers, accepted tasks of one"
 
 
 def refusal(hook: str, reason: int, **operands: int) -> PolicyError:
@@ -67,9 +64,9 @@ def refusal(hook: str, reason: int, **operands: int) -> PolicyError:
     return PolicyError(f"{hook}: {Reason(reason).gloss.format(**operands)}")
 
 
-def record_of(decision: Decision) -> Record:
-    """Return the record of a decision that is no acquire order."""
-    return KIND[type(decision)], *decision.numbers()
+def record_of(decision: Decision, sizes: Mapping[str, Any] = NO_SIZES) -> Record:
+    """Return the record of a decision that is no acquire order; `sizes` bound its indices."""
+    return KIND[type(decision)], *decision.numbers(sizes)
 
 
 def word_of(decision: type) -> str:

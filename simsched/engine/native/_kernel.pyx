@@ -497,5 +497,5 @@ cdef str _describe_flaw(str what, ssk_flaw_t flaw):
 
 cdef object _describe_decision(ssk_failure_t f):
     """Return the error for a hook's decision that is not allowed."""
-    operands = {"task": f.task, "worker": f.worker, "taker": f.taker, "group": f.group, "instance": f.instance}
+    operands = {"task": f.task, "worker": f.worker, "taker": f.taker}
     return refusal(tuple(HOOKS)[f.hook], f.reason, **operands)

@@ -57,7 +57,7 @@ cdef extern from "ssk.h" nogil:
 
     ctypedef struct ssk_failure_t:
         int code, reason, hook
-        int32_t task, worker, taker, kind, block, node, domain, group, instance
+        int32_t task, worker, taker, kind, block, node, domain
         int64_t bytes
         ssk_flaw_t flaw
 

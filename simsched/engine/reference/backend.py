@@ -8,13 +8,13 @@ in the order that the law prescribes.
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Any
 
 import numpy as np
 import simpy
 from numpy.typing import NDArray
 
 from simsched.engine.backend import NOBODY, Hooks, IterationCounters, ReadyAnswer
-from simsched.engine.interface.decisions import Reason, refusal
 from simsched.engine.interface.plan import BY_PRIORITY, ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.conditions import Conditions
@@ -23,6 +23,7 @@ from simsched.engine.reference.decisions import Decisions
 from simsched.engine.reference.devices import Place
 from simsched.engine.reference.executions import Executions
 from simsched.engine.reference.flights import Flights
+from simsched.engine.reference.heard import Heard
 from simsched.engine.reference.pools import LAST, Pools, draw_below
 from simsched.engine.reference.record import Record
 from simsched.engine.reference.seats import own_seats
@@ -62,7 +63,7 @@ class SimpyBackend:
         self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
         self.lag = 0.0  # how long before `now` the present event has really happened, in ps
         self.copying = 0
-        self._hooks = hooks
+        self._hooks: Any = Heard(hooks)
         self._arrivals: dict[int, int] = {}  # task -> time
         self.flights = Flights()
         self.wakes = Wakes()
@@ -73,7 +74,7 @@ class SimpyBackend:
         self.workers = [Worker(self, self.copies, n) for n in range(problem.n_workers)]
         self.executions = Executions(self, self.workers)
         self.conditions = Conditions(self, self.workers, self.executions)
-        self.decisions = Decisions(self, hooks, self.workers, self.executions)
+        self.decisions = Decisions(self, self._hooks, self.workers, self.executions)
         self.env.run(until=self.env.timeout(0))  # every worker reaches its first wait
         hooks.attach(self)
 
@@ -109,7 +110,7 @@ class SimpyBackend:
             else:
                 self.create(task, NOBODY, at=self.now)
         self._leaves_barrier = False
-        self.env.run(until=self.env.process(self._dispatch()))
+        self._advance()
 
     def counters(self) -> IterationCounters:
         """Return what the last iteration has measured."""
@@ -133,7 +134,7 @@ class SimpyBackend:
         self.record.policy_ps += overhead_ps
         if overhead_ps > 0:
             self._boundary_ps = self.now + overhead_ps
-            self.env.run(until=self.env.process(self._dispatch()))
+            self._advance()
         self._moves = list(zip(blocks.tolist(), nodes.tolist(), strict=True))[::-1]
         parked = [worker for worker in self.workers if self.is_waiting(worker.index)]
         chosen = parked[:workers] if self._moves else []
@@ -141,7 +142,7 @@ class SimpyBackend:
         for worker in chosen:
             worker.parked, worker.copies = False, True
         if chosen:
-            self.env.run(until=self.env.process(self._dispatch(chosen)))
+            self._advance(chosen)
 
     def summary(self) -> Summary:
         """Return the counters of the whole run."""
@@ -153,6 +154,16 @@ class SimpyBackend:
 
     # -------------------------------------------------------------------------------------------
     # order of events
+
+    def _advance(self, first: list[Worker] | None = None) -> None:
+        """Let `first` go on, then time, until a boundary or the end."""
+        try:
+            self.env.run(until=self.env.process(self._dispatch(first)))
+        except BaseException:
+            raised = self._hooks.raised
+            if raised is None:
+                raise
+            raise raised from raised.__cause__
 
     def _dispatch(self, first: list[Worker] | None = None) -> Generator[simpy.Event, None, None]:
         """Let `first` go on, then handle pending events in order until a boundary or the end."""
@@ -338,8 +349,6 @@ class SimpyBackend:
         group, instance, decisions = answer or (NOBODY, 0, [])
         if group == NOBODY:
             return *self._planned_pool(task, pusher), decisions
-        if not self.pools.exists(group, instance):
-            raise refusal("on_ready", Reason.POOL, task=task, group=group, instance=instance)
         return group, instance, decisions
 
     def _planned_pool(self, task: int, pusher: int) -> tuple[int, int]:

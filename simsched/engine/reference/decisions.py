@@ -41,8 +41,6 @@ class Decisions:
             self._wake("on_idle", **fields)
         else:
             victim, taker = fields["worker"], fields["to"]
-            if taker != worker:
-                raise refusal("on_idle", Reason.ASKER, worker=worker, taker=taker)
             if kind is Duplicate:
                 return self._executions.duplicate(victim, taker, "on_idle")
             return self._take_away("on_idle", victim, taker)
@@ -97,7 +95,7 @@ class Decisions:
 
     def _check_taker(self, hook: str, taker: int) -> None:
         """Refuse a worker that cannot take a task."""
-        if not (0 <= taker < len(self._workers) and self._sim.is_waiting(taker)):
+        if not self._sim.is_waiting(taker):
             raise refusal(hook, Reason.TAKER, taker=taker)
 
     def _hand_over(self, taker: int, gift: tuple[int, int]) -> None:
@@ -148,9 +146,6 @@ class Decisions:
     ) -> None:
         """Let entries leave a pool for another one."""
         sim = self._sim
-        for g, i in ((group, instance), (to_group, to_instance)):
-            if not sim.pools.exists(g, i):
-                raise refusal(hook, Reason.POOLS, group=g, instance=i)
         entries = sim.pools.leave(group, instance, count, take, task)
         pool = (group << 32) + instance
         worker = NONE if asker is None else asker
@@ -189,9 +184,7 @@ class Decisions:
     def _exchange(self, hook: str, worker: int, other: int, cost_ps: int) -> None:
         """Let two workers swap their hardware threads; what they execute waits for the cost."""
         sim = self._sim
-        n, first, second = len(self._workers), worker, other
-        if not (0 <= first < n and 0 <= second < n and first != second):
-            raise refusal(hook, Reason.EXCHANGE, worker=first, taker=second)
+        first, second = worker, other
         if sim.has_failed(first) or sim.has_failed(second):
             return
         sim.record.event(sim.now, EventKind.EXCHANGE, NONE, NONE, first, second)

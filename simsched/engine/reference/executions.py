@@ -27,7 +27,7 @@ class Executions:
 
     def _executed_task(self, worker: int, hook: str) -> int:
         """Return the task that a worker executes, which a decision is about."""
-        segment = self._workers[worker].segment if 0 <= worker < len(self._workers) else None
+        segment = self._workers[worker].segment
         if segment is None:
             raise refusal(hook, Reason.VICTIM, worker=worker)
         if self._sim.problem.copies_data:
@@ -100,7 +100,7 @@ class Executions:
 
     def _leaf_of(self, worker: int, hook: str) -> int:
         """Return the leaf task that a worker executes."""
-        is_awaiting = 0 <= worker < len(self._workers) and self._workers[worker].awaits is not None
+        is_awaiting = self._workers[worker].awaits is not None
         task = self._workers[worker].task if is_awaiting else self._executed_task(worker, hook)
         assert task is not None
         if not self._sim.tasks.is_leaf(task):

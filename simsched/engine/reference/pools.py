@@ -151,10 +151,6 @@ class Pools:
             "class": -1,
         }[self._scopes[group]]
 
-    def exists(self, group: int, instance: int) -> bool:
-        """Return whether there is such a pool."""
-        return 0 <= group < len(self.content) and 0 <= instance < len(self.content[group])
-
     def leave(
         self, group: int, instance: int, count: int, take: int, entry: int
     ) -> tuple[int, ...]:

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError
+from simsched.files.units import PS_PER_S
 from simsched.files.units import seconds_to_ps as seconds_to_ps
 from simsched.machine.model import Machine
 from simsched.names.parameters import parameters_of
@@ -59,7 +60,7 @@ from simsched.policy.contract.plan import PoolGroup as PoolGroup
 from simsched.policy.contract.plan import Ranked as Ranked
 from simsched.policy.contract.plan import Uniform as Uniform
 from simsched.policy.contract.plan import Weighted as Weighted
-from simsched.policy.contract.records import Decision
+from simsched.policy.contract.records import MAX_INDEX, Decision, accepts
 from simsched.policy.contract.views import EngineState as EngineState
 from simsched.policy.contract.views import HookView as HookView
 from simsched.policy.contract.views import PlanView as PlanView
@@ -77,6 +78,7 @@ else:
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 
+MAX_OVERHEAD_PS = 10**6 * PS_PER_S  #: of an update
 LARGEST_NUMBER = 1e18  #: of parameters of type float that do not say where they end
 
 
@@ -105,12 +107,18 @@ class Placement:
         of a task has its own. As for `follows_writes`, which they need not be listed in.
     """
 
-    home: Int32Array
-    touch_order: Int32Array
+    home: Int32Array = field(metadata=accepts(-1, of="nodes", shape=("blocks",)))
+    touch_order: Int32Array = field(metadata=accepts(of="nodes", shape=("domains", "allowed")))
     pools: BlockPools | None = None
-    follows_writes: NDArray[np.bool_] | None = None
-    replicas: Int32Array | None = None
-    follows_accesses: NDArray[np.bool_] | None = None
+    follows_writes: NDArray[np.bool_] | None = field(
+        default=None, metadata=accepts(shape=("blocks",))
+    )
+    replicas: Int32Array | None = field(
+        default=None, metadata=accepts(-1, of="nodes", shape=("blocks", "replicas"))
+    )
+    follows_accesses: NDArray[np.bool_] | None = field(
+        default=None, metadata=accepts(shape=("blocks",))
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +129,7 @@ class Update:
     ----------
     plan : Plan, optional
         The new plan; the old one stays when it is None.
-    move_block, move_node : ndarray of int32, shape (n_moves,)
+    move_block, move_node : ndarray of int32, shape (n_moves,), or tuple of int
         Blocks to migrate, in this order, and their new nodes.
     migrating_workers : int
         Number of workers that copy blocks at the same time.
@@ -130,10 +138,16 @@ class Update:
     """
 
     plan: Plan | None = None
-    move_block: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
-    move_node: Int32Array = field(default_factory=lambda: np.empty(0, np.int32))
-    migrating_workers: int = 1
-    overhead_ps: int = 0
+    move_block: Int32Array | tuple[int, ...] = field(
+        default_factory=lambda: np.empty(0, np.int32),
+        metadata=accepts(of="blocks", shape=("moves",)),
+    )
+    move_node: Int32Array | tuple[int, ...] = field(
+        default_factory=lambda: np.empty(0, np.int32),
+        metadata=accepts(of="nodes", shape=("moves",)),
+    )
+    migrating_workers: int = field(default=1, metadata=accepts(1, MAX_INDEX))
+    overhead_ps: int = field(default=0, metadata=accepts(0, MAX_OVERHEAD_PS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +167,11 @@ class AcquireOrder(Decision):
 
 #: Decisions of hooks that are called at a time, not by what happens to a task or worker.
 TimedDecision = Preempt | Duplicate | Kill | Transfer | Exchange | Pace | AcquireOrder | Wake
+
+
+def own_name(cls: type[Policy]) -> str:
+    """Return the name under which a class of policies is registered, or that of the class."""
+    return cls.name or cls.__name__
 
 
 def view_before(
@@ -270,7 +289,7 @@ class Policy(Shown, Generic[S]):
     user_ops: str = param("")
 
     def __post_init__(self) -> None:
-        name = type(self).name or type(self).__name__
+        name = own_name(type(self))
         for key, parameter in parameters_of(type(self)).items():
             given = getattr(self, key)
             value = parameter.checked(given, f"policy {name}: parameter {key}")

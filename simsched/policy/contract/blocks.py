@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine
+from simsched.policy.contract.records import MAX_INDEX, accepts
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
@@ -63,11 +64,15 @@ class BlockPools:
     [12, 12]
     """
 
-    size_class: Int32Array
-    allocate_at: Int32Array
-    free_at: Int32Array
-    allocate_near: Int32Array | None = None
-    is_untracked: NDArray[np.bool_] | None = None
+    size_class: Int32Array = field(metadata=accepts(-1, LARGEST_CLASS, shape=("blocks",)))
+    allocate_at: Int32Array = field(metadata=accepts(-1, of="tasks", shape=("blocks",)))
+    free_at: Int32Array = field(metadata=accepts(-1, of="tasks", shape=("blocks",)))
+    allocate_near: Int32Array | None = field(
+        default=None, metadata=accepts(-1, of="blocks", shape=("blocks",))
+    )
+    is_untracked: NDArray[np.bool_] | None = field(
+        default=None, metadata=accepts(shape=("blocks",))
+    )
 
     @property
     def is_pooled(self) -> NDArray[np.bool_]:
@@ -116,32 +121,10 @@ class PageBalancing:
     the same in 3.18 and in 4.4.
     """
 
-    scan_period_s: float
-    page_bytes: int = 4096
-    faults_to_move: int = 1
-    thread_group: str = "none"
-
-
-def check_balancing(balancing: PageBalancing) -> None:
-    """Check the numbers of page balancing."""
-    for name, low, high in (
-        ("scan_period_s", 1e-9, 1e6),
-        ("page_bytes", 1, LARGEST_PAGE_BYTES),
-        ("faults_to_move", 1, 2**31 - 1),
-    ):
-        value = getattr(balancing, name)
-        if not low <= value <= high:
-            raise PolicyError(f"plan: balancing: {name}: found {value}, accepted {low} to {high}")
-    if balancing.thread_group not in THREAD_GROUPS:
-        raise PolicyError(
-            f"plan: balancing: thread_group: found {balancing.thread_group!r}, accepted "
-            f"{', '.join(THREAD_GROUPS)}"
-        )
-    if balancing.page_bytes & (balancing.page_bytes - 1):
-        raise PolicyError(
-            f"plan: balancing: page_bytes: found {balancing.page_bytes}, accepted powers of two up "
-            f"to {LARGEST_PAGE_BYTES}"
-        )
+    scan_period_s: float = field(metadata=accepts(1e-9, 1e6))
+    page_bytes: int = field(default=4096, metadata=accepts(1, LARGEST_PAGE_BYTES))
+    faults_to_move: int = field(default=1, metadata=accepts(1, MAX_INDEX))
+    thread_group: str = field(default="none", metadata=accepts(words=THREAD_GROUPS))
 
 
 def system_pages(
@@ -181,36 +164,17 @@ def check_pools(
     home: Int32Array,
     touch_order: Int32Array,
     block_bytes: Int64Array,
-    n_tasks: int,
 ) -> None:
-    """Check pools against the blocks and tasks of a workload."""
-    n_blocks = len(block_bytes)
-    for name, low, high in (
-        ("size_class", -1, LARGEST_CLASS),
-        ("allocate_at", -1, n_tasks - 1),
-        ("free_at", -1, n_tasks - 1),
-        ("allocate_near", -1, n_blocks - 1),
-        ("is_untracked", 0, 1),
-    ):
-        array = getattr(pools, name)
-        if array is None:
-            continue
-        if len(array) != n_blocks:
-            raise PolicyError(f"pools: {name}: found length {len(array)}, accepted {n_blocks}")
-        if array.size and not (array.min() >= low and array.max() <= high):
-            block = int(np.flatnonzero((array < low) | (array > high))[0])
-            raise PolicyError(
-                f"pools: {name}: block {block}: found {array[block]}, accepted {low} to {high}"
-            )
+    """Check pools against the blocks of a workload."""
     pooled = pools.is_pooled
     if touch_order.shape[1] == 0:
         raise PolicyError("pools: found a touch order without nodes, accepted one or more")
     taken = np.int64(1) << np.maximum(pools.size_class, 0).astype(np.int64)
     for wrong, text in (
         (pooled & (taken < block_bytes), "size_class: found one smaller than the block"),
-        (pooled & (home >= 0), "found a home, accepted none (-1) for a block of a pool"),
+        (pooled & (home >= 0), "found a home for a block of a pool"),
         (~pooled & (pools.allocate_at >= 0), "allocate_at: found a task for a block of no pool"),
         (~pooled & (pools.free_at >= 0), "free_at: found a task for a block of no pool"),
     ):
         if wrong.any():
-            raise PolicyError(f"pools: block {int(wrong.argmax())}: {text}")
+            raise PolicyError(f"pools: block {int(wrong.argmax())}: {text}, accepted others")

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 
 from simsched.files.units import PS_PER_S
 from simsched.policy.contract.plan import TAKES
-from simsched.policy.contract.records import MAX_WHOLE, NEVER_PS, Decision, whole
+from simsched.policy.contract.records import MAX_WHOLE, NEVER_PS, Decision, accepts
 
 WHOLE_PACE = 10**9  #: a worker's whole speed
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pool(Decision):
     """Decision of `on_ready`: the pool that the task enters.
 
     Parameters
@@ -27,8 +27,8 @@ class Pool:
         Pool in the group.
     """
 
-    group: int
-    instance: int
+    group: int = field(metadata=accepts(of="group"))
+    instance: int = field(metadata=accepts(of="instance"))
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Preempt(Decision):
         task back into its pool.
     """
 
-    worker: int
-    to: int | None = None
+    worker: int = field(metadata=accepts(of="worker"))
+    to: int | None = field(default=None, metadata=accepts(of="worker"))
 
 
 @dataclass(frozen=True)
@@ -74,15 +74,15 @@ class Transfer(Decision):
         counted as the policy's overhead and delays nothing by itself.
     """
 
-    group: int
-    instance: int
-    to_group: int
-    to_instance: int
-    count: int = field(metadata=whole(1, MAX_WHOLE))
-    delay_ps: int = field(metadata=whole(0, NEVER_PS))
-    take: str = field(default="oldest", metadata=whole(words=TAKES))
-    task: int | None = None
-    decision_ps: int = field(default=0, metadata=whole(0, NEVER_PS))
+    group: int = field(metadata=accepts(of="group"))
+    instance: int = field(metadata=accepts(of="instance"))
+    to_group: int = field(metadata=accepts(of="group"))
+    to_instance: int = field(metadata=accepts(of="instance"))
+    count: int = field(metadata=accepts(1, MAX_WHOLE))
+    delay_ps: int = field(metadata=accepts(0, NEVER_PS))
+    take: str = field(default="oldest", metadata=accepts(words=TAKES))
+    task: int | None = field(default=None, metadata=accepts(of="task"))
+    decision_ps: int = field(default=0, metadata=accepts(0, NEVER_PS))
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,9 @@ class Wake(Decision):
         that was asked for first.
     """
 
-    at_ps: int = field(metadata=whole(0, NEVER_PS))
-    tag: int = field(default=0, metadata=whole(-MAX_WHOLE, MAX_WHOLE))
-    rank: int = field(default=0, metadata=whole(-MAX_WHOLE, MAX_WHOLE))
+    at_ps: int = field(metadata=accepts(0, NEVER_PS))
+    tag: int = field(default=0, metadata=accepts(-MAX_WHOLE, MAX_WHOLE))
+    rank: int = field(default=0, metadata=accepts(-MAX_WHOLE, MAX_WHOLE))
 
 
 @dataclass(frozen=True)
@@ -124,8 +124,8 @@ class Pace(Decision):
         1e-9 to 1, in whole billionths.
     """
 
-    worker: int
-    part: float = field(metadata=whole(1, WHOLE_PACE, parts=WHOLE_PACE))
+    worker: int = field(metadata=accepts(of="worker"))
+    part: float = field(metadata=accepts(1, WHOLE_PACE, parts=WHOLE_PACE))
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,6 @@ class Exchange(Decision):
         Time from 0 to 1000 s that whatever the two are executing waits on its new thread.
     """
 
-    worker: int
-    other: int
-    cost_ps: int = field(default=0, metadata=whole(0, 1000 * PS_PER_S))
+    worker: int = field(metadata=accepts(of="worker"))
+    other: int = field(metadata=accepts(of="worker"))
+    cost_ps: int = field(default=0, metadata=accepts(0, 1000 * PS_PER_S))

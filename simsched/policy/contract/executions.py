@@ -7,10 +7,10 @@ and the others are killed. See docs/semantics.md, rules DK.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from simsched.policy.contract.records import Decision
+from simsched.policy.contract.records import Decision, accepts
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Duplicate(Decision):
     that instant, pay a context switch and look for work.
     """
 
-    worker: int
-    to: int
+    worker: int = field(metadata=accepts(of="worker"))
+    to: int = field(metadata=accepts(of="worker"))
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Kill(Decision):
     starts over.
     """
 
-    worker: int
+    worker: int = field(metadata=accepts(of="worker"))
 
 
 class Progress(NamedTuple):

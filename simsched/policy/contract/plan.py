@@ -6,12 +6,13 @@ wrong with one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.contract.blocks import PageBalancing
+from simsched.policy.contract.records import MAX_INDEX, NEVER_PS, accepts
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
@@ -22,6 +23,7 @@ ROOTS = ("first", "round_robin", "last")
 TAKES = ("newest", "oldest")
 CONDITIONS = ("head_worker", "domain_inactive", "not_head_worker", "domain_supplied")
 CHILD_FIRST, PARENT_FIRST = 0, 1
+MAX_COUNTER_GROUPS = 2**20  #: each costs memory, even if nothing is counted in it
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Device:
     """
 
     name: str
-    capacity: int = 1
+    capacity: int = field(default=1, metadata=accepts(1, MAX_INDEX))
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class PoolGroup:
     """
 
     name: str
-    scope: str = "worker"
+    scope: str = field(default="worker", metadata=accepts(words=SCOPES))
     locked: bool = False
     marks_active: bool = False
     prefetches: bool = False
@@ -93,8 +95,8 @@ class Choice:
         missed, until somebody wakes it: let a step without a limit follow.
     """
 
-    least: int = 1
-    attempts: int = 0
+    least: int = field(default=1, metadata=accepts(1, MAX_INDEX))
+    attempts: int = field(default=0, metadata=accepts(0, MAX_INDEX))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,7 +115,7 @@ class Ranked(Choice):
         never tries. Narrows `where` further.
     """
 
-    rank: Int32Array
+    rank: Int32Array = field(metadata=accepts(-1, shape=("workers", "instances")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +129,7 @@ class Weighted(Choice):
         sum to less than 2**31. Narrows `where` further.
     """
 
-    weight: Int32Array
+    weight: Int32Array = field(metadata=accepts(0, shape=("workers", "instances")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,15 +150,15 @@ class AcquireStep:
         no task marked active is unfinished in its domain; the worker is not its domain's head; all
         tasks that `Plan.instance_of` sends to pools of its domain, in groups of scope "domain" that
         mark active, have become ready in this iteration.
-    choice : Choice
-        Which of these instances: :class:`Uniform`, :class:`Ranked` or :class:`Weighted`.
+    choice : Uniform, Ranked or Weighted
+        Which of these instances.
     """
 
     group: str
-    where: str = "own"
-    take: str = "newest"
-    when: tuple[str, ...] = ()
-    choice: Choice = Uniform()
+    where: str = field(default="own", metadata=accepts(words=WHERES))
+    take: str = field(default="newest", metadata=accepts(words=TAKES))
+    when: tuple[str, ...] = field(default=(), metadata=accepts(words=CONDITIONS))
+    choice: Uniform | Ranked | Weighted = Uniform()
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +174,8 @@ class Monitor:
         than the offset.
     """
 
-    period_ps: int
-    sample_offset_bytes: Int64Array
+    period_ps: int = field(metadata=accepts(1, NEVER_PS - 1))
+    sample_offset_bytes: Int64Array = field(metadata=accepts(shape=("blocks", "samples")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,12 +217,20 @@ class Plan:
 
     acquire: tuple[AcquireStep, ...]
     pool_groups: tuple[PoolGroup, ...] = (PoolGroup("worker"),)
-    spawn_order: NDArray[np.uint8] | int = CHILD_FIRST
-    group_of: NDArray[np.int8] | None = None
-    instance_of: Int32Array | None = None
-    roots: str = "round_robin"
-    active_workers: NDArray[np.bool_] | None = None
-    counter_group: Int32Array | None = None
+    spawn_order: NDArray[np.uint8] | NDArray[np.bool_] | int = field(
+        default=CHILD_FIRST, metadata=accepts(CHILD_FIRST, PARENT_FIRST, shape=("tasks",))
+    )
+    group_of: NDArray[np.int8] | NDArray[np.bool_] | None = field(
+        default=None, metadata=accepts(of="groups", shape=("tasks",))
+    )
+    instance_of: Int32Array | None = field(default=None, metadata=accepts(-1, shape=("tasks",)))
+    roots: str = field(default="round_robin", metadata=accepts(words=ROOTS))
+    active_workers: NDArray[np.bool_] | None = field(
+        default=None, metadata=accepts(shape=("workers",))
+    )
+    counter_group: Int32Array | None = field(
+        default=None, metadata=accepts(-1, MAX_COUNTER_GROUPS - 1, shape=("tasks",))
+    )
     monitor: Monitor | None = None
     balancing: PageBalancing | None = None
     times_tasks: bool = False

@@ -2,67 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
+from numpy.typing import NDArray
 
-from simsched.files.errors import PolicyError, unknown_name
-from simsched.policy.contract.blocks import check_balancing
-from simsched.policy.contract.plan import (
-    CONDITIONS,
-    ROOTS,
-    SCOPES,
-    TAKES,
-    WHERES,
-    AcquireStep,
-    Int32Array,
-    Plan,
-    Ranked,
-    Uniform,
-    Weighted,
-)
+from simsched.files.errors import PolicyError
+from simsched.policy.contract.base import Update
+from simsched.policy.contract.blocks import LARGEST_PAGE_BYTES
+from simsched.policy.contract.plan import AcquireStep, Plan, Uniform, Weighted
+from simsched.policy.contract.records import MAX_INDEX, check, check_record, check_word
 from simsched.workload.graph import TaskGraph
-
-MAX_INT32 = 2**31 - 1
 
 
 def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_workers: int) -> None:
     """Check a plan against the graph and the machine."""
+    check(plan, Plan)
     _validate_groups(plan)
+    sizes = {"tasks": graph.n_tasks, "workers": n_workers, "blocks": graph.n_blocks}
+    check_record(plan, "", {**sizes, "groups": len(plan.pool_groups)})
     _validate_devices(plan, graph)
     validate_acquire(plan, instances, n_workers)
-    if plan.balancing is not None:
-        check_balancing(plan.balancing)
-    if plan.roots not in ROOTS:
-        raise PolicyError(f"plan: {unknown_name('roots', plan.roots, ROOTS)}")
-    for what, array, length in (
-        ("spawn_order", plan.spawn_order, graph.n_tasks),
-        ("group_of", plan.group_of, graph.n_tasks),
-        ("instance_of", plan.instance_of, graph.n_tasks),
-        ("counter_group", plan.counter_group, graph.n_tasks),
-        ("active_workers", plan.active_workers, n_workers),
-    ):
-        if array is not None and not isinstance(array, int) and len(array) != length:
-            raise PolicyError(f"plan: {what}: found length {len(array)}, accepted {length}")
+    balancing = plan.balancing
+    if balancing is not None and balancing.page_bytes & (balancing.page_bytes - 1):
+        raise PolicyError(
+            f"balancing: page_bytes: found {balancing.page_bytes}, accepted powers of two up to "
+            f"{LARGEST_PAGE_BYTES}"
+        )
     _validate_pools(plan, graph, instances)
     if plan.active_workers is not None and not plan.active_workers.any():
-        raise PolicyError("plan: active_workers: no worker is active")
+        raise PolicyError("active_workers: found none, accepted one or more")
 
 
-def validate_acquire(plan: Plan, instances: dict[str, int], n_workers: int) -> None:
-    """Check the acquire order of a plan; parameters and errors as for `validate_plan`."""
+def validate_acquire(plan: Plan, instances: Mapping[str, int], n_workers: int) -> None:
+    """Check the acquire order of a plan."""
     names = [group.name for group in plan.pool_groups]
     scope_of = {group.name: group.scope for group in plan.pool_groups}
     device_of = {group.name: group.device for group in plan.pool_groups}
     for number, step in enumerate(plan.acquire):
-        where = f"plan: acquire step {number}"
-        for what, value, accepted in (
-            ("pool group", step.group, names),
-            ("where", step.where, WHERES),
-            ("take", step.take, TAKES),
-            *(("condition", condition, CONDITIONS) for condition in step.when),
-        ):
-            if value not in accepted:
-                raise PolicyError(f"{where}: {unknown_name(what, value, accepted)}")
+        where = f"acquire[{number}]"
+        check_word(f"{where}: pool group", step.group, names)
         scope = scope_of[step.group]
+        check_record(step, where, {"workers": n_workers, "instances": instances[scope]})
         if scope == "class" and step.where != "anywhere":
             raise PolicyError(
                 f"{where}: found where {step.where!r} for a group with scope 'class', "
@@ -73,7 +54,23 @@ def validate_acquire(plan: Plan, instances: dict[str, int], n_workers: int) -> N
                 f"{where}: pool group {step.group} leads to a device, "
                 "accepted where 'own' without conditions"
             )
-        _validate_choice(where, step, (n_workers, instances[scope]))
+        _validate_choice(where, step)
+
+
+def check_update(update: Update, n_nodes: int, n_blocks: int) -> None:
+    """Refuse an update whose blocks or nodes do not exist, or that moves a block twice."""
+    check(update, Update, sizes={"blocks": n_blocks, "nodes": n_nodes})
+    blocks, nodes = update.move_block, update.move_node
+    if len(blocks) != len(nodes):
+        raise PolicyError(
+            f"found {len(blocks)} blocks and {len(nodes)} nodes to move, accepted equal numbers"
+        )
+    moved, times = np.unique(blocks, return_counts=True)
+    if len(moved) < len(blocks):
+        raise PolicyError(
+            f"move_block: found block {int(moved[times > 1][0])} more than once, "
+            "accepted one move of a block"
+        )
 
 
 def _validate_groups(plan: Plan) -> None:
@@ -81,16 +78,12 @@ def _validate_groups(plan: Plan) -> None:
     names = [group.name for group in plan.pool_groups]
     if not names or plan.pool_groups[0].scope != "worker" or len(set(names)) != len(names):
         raise PolicyError(
-            "plan: pool groups need unique names and the first must have scope 'worker'"
+            "pool_groups: found others, accepted unique names, the first with scope 'worker'"
         )
     for group in plan.pool_groups:
-        if group.scope not in SCOPES:
-            raise PolicyError(
-                f"plan: pool group {group.name}: {unknown_name('scope', group.scope, SCOPES)}"
-            )
         if group.prefetches and group.scope != "worker":
             raise PolicyError(
-                f"plan: pool group {group.name}: found prefetches with scope {group.scope!r}, "
+                f"pool group {group.name}: found prefetches with scope {group.scope!r}, "
                 "accepted scope 'worker'"
             )
 
@@ -99,86 +92,59 @@ def _validate_devices(plan: Plan, graph: TaskGraph) -> None:
     """Check devices, who leads to them, and that every task fits on each."""
     names = [device.name for device in plan.devices]
     if len(set(names)) != len(names):
-        raise PolicyError("plan: devices need unique names")
+        raise PolicyError(f"devices: found {names}, accepted unique names")
     most = 1 if graph.occupancy is None else int(graph.occupancy.max(initial=0))
     for device in plan.devices:
-        if not (type(device.capacity) is int and 1 <= device.capacity <= MAX_INT32):
-            raise PolicyError(
-                f"plan: device {device.name}: capacity: found {device.capacity!r}, "
-                f"accepted an integer from 1 to {MAX_INT32}"
-            )
         if most > device.capacity:
             task = 0 if graph.occupancy is None else int(graph.occupancy.argmax())
             raise PolicyError(
-                f"plan: device {device.name}: task {task} occupies {most}, "
+                f"device {device.name}: task {task} occupies {most}, "
                 f"accepted at most its capacity, {device.capacity}"
             )
     scope_of: dict[str, str] = {}
     for group in plan.pool_groups:
         if group.device is None:
             continue
-        if group.device not in names:
-            what = unknown_name("device", group.device, names)
-            raise PolicyError(f"plan: pool group {group.name}: {what}")
+        check_word(f"pool group {group.name}: device", group.device, names)
         scope = scope_of.setdefault(group.device, group.scope)
         if scope != group.scope:
             raise PolicyError(
-                f"plan: device {group.device}: found pool groups with scopes {scope!r} and "
+                f"device {group.device}: found pool groups with scopes {scope!r} and "
                 f"{group.scope!r}, accepted one scope"
             )
 
 
 def _validate_pools(plan: Plan, graph: TaskGraph, instances: dict[str, int]) -> None:
     """Check that every task's pool exists."""
-    group_of = np.zeros(graph.n_tasks, np.int8) if plan.group_of is None else plan.group_of
-    if group_of.size and not 0 <= group_of.min() <= group_of.max() < len(plan.pool_groups):
-        raise PolicyError(f"plan: group_of: accepted 0 to {len(plan.pool_groups) - 1}")
     if plan.instance_of is not None:
-        limits = np.array([instances[group.scope] for group in plan.pool_groups])[group_of]
-        bad = np.flatnonzero((plan.instance_of < -1) | (plan.instance_of >= limits))
+        limits = np.array([instances[group.scope] for group in plan.pool_groups])
+        limits = limits[groups_of(plan, graph.n_tasks)]
+        bad = np.flatnonzero(plan.instance_of >= limits)
         if len(bad):
             task = int(bad[0])
             raise PolicyError(
-                f"plan: instance_of: task {task}: found {int(plan.instance_of[task])}, "
+                f"instance_of: task {task}: found {int(plan.instance_of[task])}, "
                 f"accepted -1 to {int(limits[task]) - 1}"
             )
 
 
-def _validate_choice(where: str, step: AcquireStep, shape: tuple[int, int]) -> None:
+def groups_of(plan: Plan, n_tasks: int) -> NDArray[np.int8]:
+    """Return the group that each task enters."""
+    return np.full(n_tasks, 0 if plan.group_of is None else plan.group_of, np.int8)
+
+
+def _validate_choice(where: str, step: AcquireStep) -> None:
     """Check how a step chooses an instance."""
     choice = step.choice
-    for name, value, least in (("least", choice.least, 1), ("attempts", choice.attempts, 0)):
-        if not (type(value) is int and least <= value <= MAX_INT32):
-            raise PolicyError(
-                f"{where}: {name}: found {value!r}, accepted an integer from {least} on"
-            )
     if step.where == "own" and (not isinstance(choice, Uniform) or choice.attempts > 0):
-        raise PolicyError(f"{where}: ranks, weights and attempts are not for where 'own'")
-    if isinstance(choice, Ranked):
-        _validate_table(f"{where}: rank", choice.rank, -1, shape)
+        raise PolicyError(
+            f"{where}: found ranks, weights or attempts, accepted none of them for where 'own'"
+        )
     if isinstance(choice, Weighted):
-        _validate_table(f"{where}: weight", choice.weight, 0, shape)
         total = choice.weight.sum(axis=1, dtype=np.int64)
-        if total.max(initial=0) > MAX_INT32:
+        if total.max(initial=0) > MAX_INDEX:
             worker = int(total.argmax())
             raise PolicyError(
                 f"{where}: weight: the weights of worker {worker} sum to {int(total[worker])}, "
-                f"accepted up to {MAX_INT32}"
+                f"accepted up to {MAX_INDEX}"
             )
-
-
-def _validate_table(what: str, array: Int32Array, lowest: int, shape: tuple[int, int]) -> None:
-    """Check a table of ranks or weights by worker and instance."""
-    if getattr(array, "dtype", np.dtype(float)).kind not in "iu":
-        raise PolicyError(f"{what}: accepted an array of integers")
-    if array.shape != shape:
-        raise PolicyError(
-            f"{what}: found shape {array.shape}, accepted {shape} (workers, instances)"
-        )
-    wrong = np.argwhere((array < lowest) | (array > MAX_INT32))
-    if len(wrong):
-        worker, instance = wrong[0].tolist()
-        raise PolicyError(
-            f"{what}[{worker}, {instance}]: found {array[worker, instance]}, "
-            f"accepted {lowest} to {MAX_INT32}"
-        )

@@ -29,7 +29,7 @@ from simsched.names.loading import USER_MODULE, module_named
 from simsched.names.registry import Entry, Registry
 from simsched.names.specs import Spec, parse_spec
 from simsched.names.user_code import is_file_spec, load_user_file, name_in_file, split_file_spec
-from simsched.policy.contract.base import Policy
+from simsched.policy.contract.base import Policy, own_name
 from simsched.policy.contract.placements import placements
 from simsched.policy.contract.user_file import policy_classes
 
@@ -249,7 +249,7 @@ def changed_policy(policy: Policy, params: Mapping[str, Any]) -> Policy:
         For an unknown parameter, or a value that is not accepted.
     """
     cls = type(policy)
-    return _build(cls.name or cls.__name__, cls, {**policy.parameters(), **params})
+    return _build(own_name(cls), cls, {**policy.parameters(), **params})
 
 
 def spec_of(policy: Policy) -> Spec:
@@ -291,7 +291,7 @@ def called(cls: type[Policy], name: str) -> Iterator[None]:
     try:
         yield
     except SimschedError as error:
-        what = str(error).removeprefix(f"policy {cls.name or cls.__name__}: ")
+        what = str(error).removeprefix(f"policy {own_name(cls)}: ")
         if what == str(error):
             raise
         raise type(error)(f"policy {name}: {what}") from error

@@ -19,7 +19,15 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Placement, PlanView, Policy, S, param, view_before
+from simsched.policy.contract.base import (
+    Placement,
+    PlanView,
+    Policy,
+    S,
+    own_name,
+    param,
+    view_before,
+)
 from simsched.policy.contract.placements import PlacementRule as PlacementRule
 from simsched.policy.contract.placements import list_placements as list_placements
 from simsched.policy.contract.placements import placement as placement
@@ -48,7 +56,7 @@ class PlacedPolicy(Policy[S]):
         try:
             self.chosen_placement()
         except ConfigurationError as error:
-            name = type(self).name or type(self).__name__
+            name = own_name(type(self))
             raise ConfigurationError(f"policy {name}: parameter placement: {error}") from error
 
     def chosen_placement(self) -> PlacementRule:
@@ -81,7 +89,7 @@ class PlacedPolicy(Policy[S]):
         try:
             return self.chosen_placement()(view)
         except ModelError as error:  # the machine has no such memory
-            name = type(self).name or type(self).__name__
+            name = own_name(type(self))
             raise ModelError(
                 f"policy {name}: parameter placement: {self.placement!r} does not fit: {error}"
             ) from error

@@ -8,7 +8,7 @@ from typing import Any
 
 from simsched.names.docstrings import section, summary
 from simsched.names.specs import format_spec
-from simsched.policy.contract.base import Policy
+from simsched.policy.contract.base import Policy, own_name
 from simsched.policy.contract.registry import (
     PolicyInfo,
     make_policy,
@@ -40,7 +40,7 @@ def _described(
     name: str, info: PolicyInfo, values: Mapping[str, Any], figures: Mapping[str, float]
 ) -> Description:
     cls, rows = info.cls, parameter_rows(info, values)
-    of = cls.name or cls.__name__
+    of = own_name(cls)
     facts = [Fact("preset of", of)] if info.params else []
     facts += [Fact("module", info.source), Fact("published in", info.references)]
     return Description(

@@ -99,7 +99,7 @@ def export_recording(
     """
     path = Path(path)
     chosen = _exporters.find(format) if format is not None else _by_suffix(path)
-    given = chosen.checked(options)
+    given = chosen.checked(path, options)
     check_recording(recording)
     return chosen.function(recording, path, **given)
 

@@ -107,7 +107,7 @@ def import_recording(
     source = Path(path)
     _check_there(source)
     chosen = _importers.find(recognise(source) if format is None else format)
-    given, what = chosen.checked(options), f"{source}: importer {chosen.name}"
+    given, what = chosen.checked(source, options), f"{source}: importer {chosen.name}"
     with blamed(what, chosen.function):
         recording = chosen.function(source, **given)
     check_returned(what, chosen.function, recording, Recording)

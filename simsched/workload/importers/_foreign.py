@@ -131,8 +131,8 @@ def _ops_per_unit(meaning: Meaning, costs: dict[str, str], source: str) -> dict[
             f"attribute {named})"
         )
     if unit not in UNITS:
-        found_unit = unknown_name("cost_unit", str(unit), UNITS)
-        raise GraphError(f"{source}: option {found_unit}")
+        found = unknown_name("unit", str(unit), UNITS)
+        raise GraphError(f"{source}: option cost_unit: {found}")
     if unit == "ops":
         if speed is not None:
             raise GraphError(

@@ -143,7 +143,7 @@ def import_measured(
 def _read(path: Path, name: str | None, options: dict[str, object]) -> Workload | MeasuredWorkload:
     """Read a file with the importer that fits."""
     chosen = _recognise(path) if name is None else _importers.find(name)
-    given = chosen.checked(options)
+    given = chosen.checked(path, options)
     with blamed(f"{path}: importer {chosen.name}", chosen.function):
         result = chosen.function(path, **given)
     workload = result.workload if isinstance(result, MeasuredWorkload) else result

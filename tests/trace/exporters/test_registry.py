@@ -41,7 +41,7 @@ def test_a_name_is_registered_once() -> None:
     [
         ("x.jsn", {}, r"found the suffix '.jsn', accepted: a name that ends in \.json, "),
         ("x.json", {"format": "chrom"}, "unknown format 'chrom'; did you mean 'chrome'"),
-        ("x.json", {"bin": 3}, "option of format chrome 'bin'; did you mean 'bins'"),
+        ("x.json", {"bin": 3}, "x.json: format chrome: unknown option 'bin'; did you mean 'bins'"),
         ("none/x.json", {}, "none/x.json: cannot be written"),
     ],
 )

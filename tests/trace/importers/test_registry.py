@@ -31,7 +31,7 @@ def test_what_cannot_be_told_is_refused(tmp_path, write):
         import_recording(path)
     with pytest.raises(ConfigurationError, match="unknown format 'starvs'; did you mean 'starvz'"):
         import_recording(path, "starvs")
-    with pytest.raises(ConfigurationError, match=r"unknown option of format mir 'clok'.*'clock'"):
+    with pytest.raises(ConfigurationError, match=r"format mir: unknown option 'clok'.*'clock'"):
         import_recording(path, "mir", clok="1 GHz")
     with pytest.raises(TraceError, match=r"neither rec\.tasks\.csv nor paje"):
         import_recording(tmp_path, "starvz")

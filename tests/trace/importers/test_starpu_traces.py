@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import gzip
 import random
 import tracemalloc
@@ -13,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simsched.files.errors import SimschedError, TraceError
-from simsched.trace.importers import _starpu, import_recording, placed_tasks, worker_busy_ps
+from simsched.trace.importers import import_recording, placed_tasks, worker_busy_ps
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.recording import read_recording, write_recording
 
@@ -440,7 +439,6 @@ def test_workers_and_jobs_are_ordered_by_number(task, as_csv, write):
     recording = import_recording(write("rec.tasks.csv", as_csv(rows)))
     assert recording.worker_names == ("0_worker2", "0_worker9", "0_worker10")
     assert recording.trace.events["task"].tolist() == [-1, 0, 1, 2, 0, 1, 2, -1]
-    assert doctest.testmod(_starpu) == (0, 1)
 
 
 def test_tasks_of_no_length_end_before_the_next_starts(task, as_csv, write, events_of):

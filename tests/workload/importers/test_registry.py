@@ -36,7 +36,7 @@ def test_unknown_format_names_the_nearest(tmp_path):
 
 def test_unknown_option_names_the_accepted_ones(tmp_path):
     with pytest.raises(
-        ConfigurationError, match="option of format dot 'costs'; did you mean 'cost'"
+        ConfigurationError, match="format dot: unknown option 'costs'; did you mean 'cost'"
     ):
         import_workload(tmp_path / "g.dot", costs="size")
 

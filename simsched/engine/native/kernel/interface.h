@@ -141,16 +141,12 @@ enum {
 
 /* Why a decision is not allowed. */
 enum {
-    SSK_REASON_POOL = 1, /* task {task}: no pool with group {group}, instance {instance} */
-    SSK_REASON_POOLS = 2, /* no pool with group {group}, instance {instance} */
-    SSK_REASON_VICTIM = 3, /* worker {worker} is not executing a task */
-    SSK_REASON_TAKER = 4, /* worker {taker} cannot take a task: it is not waiting */
-    SSK_REASON_ASKER = 5, /* worker {worker} asked, found a task for {taker} */
-    SSK_REASON_EXCHANGE = 6, /* workers {worker} and {taker} cannot swap threads */
-    SSK_REASON_KIND = 7, /* a decision means nothing to the engine */
-    SSK_REASON_COPIED = 8, /* tasks whose data are copied cannot be moved */
-    SSK_REASON_SPAWNS = 9, /* task {task} spawns others, it cannot start over */
-    SSK_REASON_SEVERAL = 10, /* task {task} is executed by several workers */
+    SSK_REASON_VICTIM = 1, /* worker {worker} is not executing a task, accepted one that is */
+    SSK_REASON_TAKER = 2, /* worker {taker} cannot take a task: it is not waiting, accepted one that is */
+    SSK_REASON_KIND = 3, /* a decision means nothing to the engine */
+    SSK_REASON_COPIED = 4, /* tasks whose data are copied cannot be moved, accepted other machines */
+    SSK_REASON_SPAWNS = 5, /* task {task} spawns others, it cannot start over, accepted leaves */
+    SSK_REASON_SEVERAL = 6, /* task {task} is executed by several workers, accepted tasks of one */
 };
 
 /* The pace of a worker at its whole speed. */

@@ -134,7 +134,7 @@ typedef struct {
 /* Operands of the last failure; which of them mean something is said beside each SSK_ERR_* and SSK_REASON_*. */
 typedef struct {
     int code, reason, hook;
-    int32_t task, worker, taker, kind, block, node, domain, group, instance;
+    int32_t task, worker, taker, kind, block, node, domain;
     int64_t bytes;
     ssk_flaw_t flaw; /* of SSK_ERR_ARGUMENT; name is NULL when the call came at the wrong time */
 } ssk_failure_t;

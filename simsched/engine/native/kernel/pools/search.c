@@ -196,10 +196,7 @@ static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *gr
             if (*group >= 0 && *group < plan->n_groups && *instance >= 0 &&
                 *instance < ssk_pools_n_instances(&sim->pools, *group))
                 return SSK_OK;
-            sim->failure.task = task;
-            sim->failure.group = *group;
-            sim->failure.instance = *instance;
-            return ssk_refuse(sim, SSK_ON_READY, SSK_REASON_POOL);
+            return ssk_refuse(sim, SSK_ON_READY, SSK_REASON_KIND);
         }
     }
     *group = plan->group_of[task];

@@ -81,11 +81,10 @@ int ssk_push_back(ssk_sim_t *sim, int32_t task, int32_t worker)
     return status;
 }
 
-static int refuse_pair(ssk_sim_t *sim, int hook, int reason, int32_t worker, int32_t taker)
+static int refuse_taker(ssk_sim_t *sim, int hook, int32_t taker)
 {
-    sim->failure.worker = worker;
     sim->failure.taker = taker;
-    return ssk_refuse(sim, hook, reason);
+    return ssk_refuse(sim, hook, SSK_REASON_TAKER);
 }
 
 /* Puts the entries of a flight into their pool. */
@@ -112,9 +111,7 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
         if (pools[i][0] >= 0 && pools[i][0] < sim->plan.n_groups && pools[i][1] >= 0 &&
             pools[i][1] < ssk_pools_n_instances(&sim->pools, pools[i][0]))
             continue;
-        sim->failure.group = pools[i][0];
-        sim->failure.instance = pools[i][1];
-        return ssk_refuse(sim, hook, SSK_REASON_POOLS);
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
     }
     if (d->transfer.delay_ps < (asker != SSK_NONE))
         return ssk_refuse(sim, hook, SSK_REASON_KIND);
@@ -206,7 +203,7 @@ int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
     int64_t victim = is_duplicate ? decision.duplicate.worker : decision.preempt.worker;
     int64_t taker = is_duplicate ? decision.duplicate.to : decision.preempt.to;
     if (taker != worker)
-        return refuse_pair(sim, SSK_ON_IDLE, SSK_REASON_ASKER, worker, (int32_t)taker);
+        return ssk_refuse(sim, SSK_ON_IDLE, SSK_REASON_KIND);
     int64_t cost = 0;
     int status = is_duplicate ? ssk_duplicate(sim, (int32_t)victim, worker, SSK_ON_IDLE, &cost)
                               : snatch(sim, (int32_t)victim, worker, SSK_ON_IDLE, &cost);
@@ -252,7 +249,7 @@ static int preempt(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
     int32_t victim = (int32_t)decision->preempt.worker, taker = (int32_t)decision->preempt.to, task = SSK_NONE;
     int64_t cost = 0;
     if (taker != SSK_NONE && !ssk_sim_is_waiting(sim, taker))
-        return refuse_pair(sim, hook, SSK_REASON_TAKER, SSK_NONE, taker);
+        return refuse_taker(sim, hook, taker);
     int status = taker == SSK_NONE ? take_away(sim, victim, taker, hook, &task) : snatch(sim, victim, taker, hook, &cost);
     if (status != SSK_OK)
         return status;
@@ -264,7 +261,7 @@ static int duplicate(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
     int32_t taker = (int32_t)decision->duplicate.to;
     int64_t cost = 0;
     if (!ssk_sim_is_waiting(sim, taker))
-        return refuse_pair(sim, hook, SSK_REASON_TAKER, SSK_NONE, taker);
+        return refuse_taker(sim, hook, taker);
     int status = ssk_duplicate(sim, (int32_t)decision->duplicate.worker, taker, hook, &cost);
     return status == SSK_OK ? hand_over(sim, taker, cost) : status;
 }
@@ -275,7 +272,7 @@ static int exchange(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
     int32_t n = sim->problem.n_workers;
     int32_t first = (int32_t)decision->exchange.worker, second = (int32_t)decision->exchange.other;
     if (first < 0 || first >= n || second < 0 || second >= n || first == second)
-        return refuse_pair(sim, hook, SSK_REASON_EXCHANGE, first, second);
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
     ssk_exchange(sim, first, second, decision->exchange.cost_ps);
     return SSK_OK;
 }

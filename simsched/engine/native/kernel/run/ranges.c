@@ -240,25 +240,25 @@ bool ssk_may_decide(const ssk_decision_t *decision, int hook)
     };
     static const int64_t range[][9][2] = {
         { /* preempt */
-            {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}
+            {0, INT32_MAX}, {-1, INT32_MAX}
         },
         { /* transfer */
-            {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}, {1, INT64_MAX}, {0, SSK_NEVER}, {0, 1}, {-INT32_MAX, INT32_MAX}, {0, SSK_NEVER}
+            {0, INT32_MAX}, {0, INT32_MAX}, {0, INT32_MAX}, {0, INT32_MAX}, {1, INT64_MAX}, {0, SSK_NEVER}, {0, 1}, {-1, INT32_MAX}, {0, SSK_NEVER}
         },
         { /* exchange */
-            {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}, {0, 1000000000000000}
+            {0, INT32_MAX}, {0, INT32_MAX}, {0, 1000000000000000}
         },
         { /* duplicate */
-            {-INT32_MAX, INT32_MAX}, {-INT32_MAX, INT32_MAX}
+            {0, INT32_MAX}, {0, INT32_MAX}
         },
         { /* kill */
-            {-INT32_MAX, INT32_MAX}
+            {0, INT32_MAX}
         },
         { /* acquire_order */
             {-INT32_MAX, INT32_MAX}
         },
         { /* pace */
-            {-INT32_MAX, INT32_MAX}, {1, 1000000000}
+            {0, INT32_MAX}, {1, 1000000000}
         },
         { /* wake */
             {0, SSK_NEVER}, {-INT64_MAX, INT64_MAX}, {-INT64_MAX, INT64_MAX}
