@@ -7,11 +7,20 @@ the program get. :func:`divided` returns the graph of one iteration.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from simsched.files.errors import GraphError
-from simsched.workload.graph import FloatArray, Int32Array, Int64Array, TaskGraph, make_read_only
+from simsched.workload.arrays import (
+    FloatArray,
+    GraphArrays,
+    Int32Array,
+    Int64Array,
+    make_read_only,
+)
+
+Graph = TypeVar("Graph", bound=GraphArrays)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +61,7 @@ class Division:
         share, rest = divmod(self.units, self.n_parts)
         return share + (np.arange(self.n_parts, dtype=np.int64) < rest)
 
-    def validate(self, graph: TaskGraph) -> None:
+    def validate(self, graph: GraphArrays) -> None:
         """Check that the division fits a graph."""
         by_kind, accesses = graph.ops.shape, graph.access_block.shape
         for name, shape in (
@@ -76,7 +85,7 @@ class Division:
             raise GraphError("division: part: accepted -1 and all numbers from 0 on")
 
 
-def divided(graph: TaskGraph, division: Division, units: Int64Array) -> TaskGraph:
+def divided(graph: Graph, division: Division, units: Int64Array) -> Graph:
     """Return the graph of an iteration in which the parts get some units.
 
     `units` has those of each part.
