@@ -23,7 +23,7 @@ from simsched.files.errors import ConfigurationError, SimschedError, unknown_nam
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.policy import make_policy
-from simsched.policy.contract.base import Policy
+from simsched.policy.contract.base import Policy, own_name
 from simsched.workload.builder import LAST_ARRIVAL_S
 from simsched.workload.registry import make_workload
 
@@ -234,7 +234,9 @@ def compare_references(
             begin = time.perf_counter()
             runs = [simulate(machine, workload, policy, seed=seed) for seed in range(seeds)]
         except SimschedError as error:
-            yield Row(reference, (), 0.0, str(error))
+            what = str(error).removeprefix(f"policy {own_name(type(policy))}: ")
+            about = f"policy {reference.policy} on {reference.machine}"
+            yield Row(reference, (), 0.0, f"{about}: {what}")
             continue
         wall_s = (time.perf_counter() - begin) / seeds
         yield Row(reference, tuple(run.makespan_s for run in runs), wall_s)
@@ -263,20 +265,13 @@ def _named(
 def problems_of(rows: list[Row]) -> str:
     """Return a message about all rows that cannot be simulated; empty if there are none."""
     wrong = [row for row in rows if row.problem]
-    told = [f"{row.reference.where}: {_told(row)}" for row in wrong[:MAX_PROBLEMS]]
+    told = [f"{row.reference.where}: {row.problem}" for row in wrong[:MAX_PROBLEMS]]
     more = len(wrong) - len(told)
     if more:
         told.append(f"and {more} more")
     if len(wrong) > 1:
         told.insert(0, f"{len(wrong)} of {len(rows)} rows cannot be simulated")
     return "\n  ".join(told)
-
-
-def _told(row: Row) -> str:
-    """Return a row's problem; what it was about where the row itself is all right."""
-    given = row.reference
-    about = "" if given.problem else f"policy {given.policy} on {given.machine}: "
-    return about + row.problem
 
 
 def by_policy(rows: list[Row]) -> list[dict[str, Any]]:

@@ -128,8 +128,8 @@ def test_rows_that_do_not_suit_leave_the_others(tmp_path, capsys):
         ]
     assert "2 of 4 rows cannot be simulated" in error
     for told in (
-        f"{file}:3: policy cilk on mirage: the policy moves threads to other cores while they run",
-        f"{file}:4: policy samr on mirage: the policy lets blocks move to whoever uses them",
+        f"{file}:3: policy cilk on mirage: on_timer: Exchange: moves threads to other cores",
+        f"{file}:4: policy samr on mirage: place: follows_writes: lets blocks move to whoever",
         "accepted only on machines that do not copy data to the memories of their devices",
     ):
         assert told in error

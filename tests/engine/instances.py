@@ -466,7 +466,9 @@ class HookPolicy(RandomPolicy):
         source, target = state.integers(0, view.n_workers, 2).tolist()
         end = str(state.choice(["oldest", "newest"]))
         delay_ps = int(state.choice([1000, US, 10 * US]))
-        task = int(state.integers(view.workload.graph.n_tasks)) if state.integers(2) else None
+        graphs = (view.workload.graph, view.workload.init or view.workload.graph)
+        n_tasks = min(graph.n_tasks for graph in graphs)  # either may be executed now
+        task = int(state.integers(n_tasks)) if state.integers(2) else None
         return Transfer(0, source, 0, target, int(state.integers(1, 4)), delay_ps, end, task)
 
     @staticmethod

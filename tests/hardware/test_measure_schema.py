@@ -81,15 +81,18 @@ def test_shipped_files(name: str) -> None:
         ),
         (
             {"programs": "[{name: heat, rows: 0}]"},
-            r"m\.yaml:2: programs\[0\]\.rows: found 0, accepted a whole number, 1 to",
+            r"m\.yaml:2: programs\[0\]\.rows: program heat: "
+            r"parameter rows: found 0, accepted a whole number, 1 to",
         ),
         (
             {"programs": "[{name: heat, rows: many}]"},
-            r"m\.yaml:2: programs\[0\]\.rows: found 'many', accepted a whole number, 1 to",
+            r"m\.yaml:2: programs\[0\]\.rows: program heat: "
+            r"parameter rows: found 'many', accepted a whole number, 1 to",
         ),
         (
             {"programs": "[{name: spin, shape: treee}]"},
-            r"m\.yaml:2: programs\[0\]\.shape: unknown value 'treee'; did you mean 'tree'",
+            r"m\.yaml:2: programs\[0\]\.shape: program spin: "
+            r"parameter shape: unknown value 'treee'; did you mean 'tree'",
         ),
         (
             {"programs": "[spin, {name: heat, irregular: true, leaf_rows: 1}]"},

@@ -98,13 +98,11 @@ class RandomHooks:
         return [record_of(Pace(int(self._rng.integers(self.n_workers)), part))]
 
     def _transfer(self, *, at_once: bool = False) -> Record:
-        """Any pools, now and then one that does not exist."""
+        """Any pools."""
         pools = []
         for _ in range(2):
             group = int(self._rng.integers(len(self.group_sizes)))
             pools += [group, int(self._rng.integers(self.group_sizes[group]))]
-        if self._rng.random() < 0.002:
-            pools[3] += 1000
         count, delay = int(self._rng.integers(1, 4)), int(self._rng.choice([1, 100, 5000, 90_000]))
         take, entry = (int(self._rng.integers(n)) for n in (3, 40))
         return record_of(

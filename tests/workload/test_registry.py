@@ -116,26 +116,26 @@ def test_variants_share_a_function(scratch: dict[str, WorkloadGenerator]) -> Non
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"row": 5}, "workload heat: unknown parameter 'row'; did you mean 'rows'? accepted: "),
-        ({"rows": 0}, "workload heat: rows: found 0, accepted a whole number, 1 to 2147483647"),
-        ({"rows": 3.5}, "workload heat: rows: found 3.5, accepted a whole number"),
-        ({"rows": True}, "workload heat: rows: found True, accepted a whole number"),
-        ({"rows": "many"}, "workload heat: rows: found 'many', accepted a whole number"),
-        ({"rows": None}, "workload heat: rows: found None, accepted a whole number"),
-        ({"ops_per_element": float("nan")}, "workload heat: ops_per_element: found nan, accepted"),
-        ({"ops_per_element": float("inf")}, "workload heat: ops_per_element: found inf, accepted"),
-        ({"ops_per_element": -1}, "workload heat: ops_per_element: found -1.0, accepted a finite"),
-        ({"irregular": 1}, "workload heat: irregular: found 1, accepted true or false"),
-        ({"leaf_bytes": "2 furlongs"}, "workload heat: leaf_bytes: found '2 furlongs', accepted"),
-        ({"leaf_bytes": "-2 MiB"}, "workload heat: leaf_bytes: found '-2 MiB', accepted"),
-        ({"leaf_bytes": "0 B"}, "workload heat: leaf_bytes: found 0, accepted"),
-        ({"cutoff_rows": "x"}, "workload heat: cutoff_rows: found 'x', accepted a whole number"),
+        ({"row": 5}, "unknown parameter 'row'; did you mean 'rows'? accepted: "),
+        ({"rows": 0}, "parameter rows: found 0, accepted a whole number, 1 to 2147483647"),
+        ({"rows": 3.5}, "parameter rows: found 3.5, accepted a whole number"),
+        ({"rows": True}, "parameter rows: found True, accepted a whole number"),
+        ({"rows": "many"}, "parameter rows: found 'many', accepted a whole number"),
+        ({"rows": None}, "parameter rows: found None, accepted a whole number"),
+        ({"ops_per_element": float("nan")}, "parameter ops_per_element: found nan, accepted"),
+        ({"ops_per_element": float("inf")}, "parameter ops_per_element: found inf, accepted"),
+        ({"ops_per_element": -1}, "parameter ops_per_element: found -1.0, accepted a finite"),
+        ({"irregular": 1}, "parameter irregular: found 1, accepted true or false"),
+        ({"leaf_bytes": "2 furlongs"}, "parameter leaf_bytes: found '2 furlongs', accepted"),
+        ({"leaf_bytes": "-2 MiB"}, "parameter leaf_bytes: found '-2 MiB', accepted"),
+        ({"leaf_bytes": "0 B"}, "parameter leaf_bytes: found 0, accepted"),
+        ({"cutoff_rows": "x"}, "parameter cutoff_rows: found 'x', accepted a whole number"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         make_workload("heat", parameters)
-    assert str(caught.value).startswith(message)
+    assert str(caught.value).startswith(f"workload heat: {message}")
 
 
 def test_unknown_names_and_choices_are_refused() -> None:

@@ -105,7 +105,9 @@ def test_options_arrive_as_their_annotations_say(given):
     ],
 )
 def test_values_that_an_option_does_not_accept(given, option, value, accepted):
-    with pytest.raises(ConfigurationError, match=rf"^format acme: option {option}: .*{accepted}"):
+    with pytest.raises(
+        ConfigurationError, match=rf"t\.acme: format acme: option {option}: .*{accepted}"
+    ):
         import_recording(given["path"], **{option: value})
     assert "scale" not in given
 

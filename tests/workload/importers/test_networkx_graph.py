@@ -128,7 +128,7 @@ def test_times_use_the_documented_default_speed():
         ({}, "name the node attribute that is the cost.*weight, size, kind"),
         ({"cost": "flops", "cost_unit": "ops"}, "'flops', which no node has.*weight"),
         ({"cost": "weight"}, "option cost_unit: missing, accepted: ops, s, ms, us, ns"),
-        ({"cost": "weight", "cost_unit": "sec"}, "unknown cost_unit 'sec'"),
+        ({"cost": "weight", "cost_unit": "sec"}, "option cost_unit: unknown unit 'sec'"),
         ({"cost": "weight", "cost_unit": "ops", "reference_speed": 1e9}, "reference_speed"),
         ({"cost": "weight", "cost_unit": "s", "reference_speed": -1.0}, "reference_speed.*-1"),
         ({"cost": "kind", "cost_unit": "ops"}, "node 'a': attribute 'kind': found 'x'"),
