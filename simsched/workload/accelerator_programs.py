@@ -1,28 +1,9 @@
 """Programs that share an accelerator: latency-critical services and batch jobs.
 
-The source names the programs and says which are intensive in computation or in copies, what memory
-they copy from and which kernels fill the GPU. It gives neither durations nor numbers of kernels.
-What it leaves open is spread evenly over a range (a Latin hypercube: every program gets another
-part of each range) in an order drawn from a seed, so that another seed is another reading of the
-source.
-
-=====================  ==========================================================
-quantity               range
-=====================  ==========================================================
-kernel time of query   20 to 60 ms, even
-kernels of a query     5 to 100, even in the logarithm
-copy to the GPU        1 to 9 ms of pageable memory; `stem` 15 ms; `face` and
-                       `imc` 5 % of the kernel time
-duration of a batch    1 to 50 ms, even in the logarithm
-kernel
-copies of `hs`, `nw`,  64 to 256 MB per step, even in the logarithm
-`pf`
-occupancy              0.3 to 0.8, even; 1 for `hsort` and `hw`
-=====================  ==========================================================
-
-References
-----------
-Book of docs/sources, sections 8.3, 8.6, 8.7.5 and 8.10.
+The source (Book of docs/sources, sections 8.3, 8.6, 8.7.5 and 8.10) gives neither durations nor
+numbers of kernels. What it leaves open is spread evenly over a range (a Latin hypercube: every
+program gets another part of each range) in an order drawn from a seed, so that another seed is
+another reading; docs/sources/accelerators.md has the ranges.
 """
 
 from __future__ import annotations

@@ -17,10 +17,7 @@ after the other in the order in which the map tasks end.
 
 The files of a reduce task are one block. Writes of the copy phase are as many as copies, each after
 one of them; there are none if the buffer never fills. The phases follow the documented shuffle of
-Hadoop 0.19: outputs are kept in 0.70 of a heap of 200 MB
-(``mapred.job.shuffle.input.buffer.percent``) and merged to disk at 0.66 of that
-(``mapred.job.shuffle.merge.percent``); nothing stays in memory for the reduce function
-(``mapred.job.reduce.input.buffer.percent``); the last merge reads 10 files (``io.sort.factor``).
+Hadoop 0.19 (docs/sources/mapreduce.md).
 
 Classes are named ``user/application.map`` and ``user/application.reduce``.
 """

@@ -1,26 +1,8 @@
 """Task graphs as NetworkX graphs and back.
 
 Our own graphs carry every array of a workload, so that the way through NetworkX, GraphML or DOT
-loses nothing. All attributes are numbers or strings, as GraphML needs:
-
-* graph: ``simsched_format`` (1), ``name``, ``iterations``, and as JSON ``kinds``, ``class_names``,
-  ``block_bytes``, ``parameters``; with an initialisation also ``init_kinds`` and
-  ``init_class_names``;
-* node: ``task`` (its number), ``stage`` ("iteration" or "init"), ``task_class`` (its name),
-  ``ops_KIND`` and ``join_ops_KIND`` for each processor kind, ``creation_ops``, ``arrival_ps``, and
-  ``accesses`` and ``join_accesses`` as ``block:read:written`` separated by spaces; where a stage
-  has detached children also ``detached`` (0 or 1), where it has priorities also ``priority``, where
-  its tasks have names also ``task_name``;
-  where it says so of its accesses also ``access_share``, ``access_after`` and ``access_final`` (0
-  or 1), one number for each, the body's first;
-* edge: ``relation`` ("dataflow" or "spawn") and ``order`` among the edges of its kind that leave
-  the node.
-
-Nodes are numbered from 0, those of the initialisation are called ``init0``, ``init1``, ... Tasks
-may be removed before the way back: the others keep their order and are renumbered. Parameters come
-back as JSON knows them (a tuple as a list); values that JSON does not know are written as text.
-
-Other graphs need to be told which attribute means what, see :func:`from_networkx`.
+loses nothing. All attributes are numbers or strings, as GraphML needs; docs/task-graph-files.md
+lists them. Other graphs need to be told which attribute means what, see :func:`from_networkx`.
 """
 
 from __future__ import annotations
