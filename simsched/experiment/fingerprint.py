@@ -22,6 +22,7 @@ from simsched.names.imports import user_imports
 from simsched.names.typed_in import has_file, parts_of
 from simsched.names.user_code import is_file_spec, split_file_spec
 from simsched.policy.contract.base import Policy
+from simsched.policy.contract.user_file import name_in_module
 from simsched.policy.parts.placement import PlacedPolicy
 
 #: Rooms whose code determines results; a change to any file in them makes stored rows obsolete.
@@ -81,7 +82,7 @@ def policy_digest(policy: Policy) -> str:
     sources = [source_digest(cls) for cls in classes]
     names = [cls.__qualname__ for cls in classes]
     if any("<locals>" in name for name in names):  # a function makes several of one source
-        names.append(policy.name)
+        names.append(policy.name or name_in_module(type(policy)))
     parameters = policy.parameters()
     parts = {"classes": names, "sources": sources, "parameters": parameters}
     if isinstance(policy, PlacedPolicy):

@@ -33,6 +33,7 @@ from simsched.names.user_code import (
     split_file_spec,
 )
 from simsched.policy import Policy, make_policy
+from simsched.policy.contract.user_file import name_in_module
 from simsched.policy.parts.placement import PlacedPolicy
 
 Held = TypeVar("Held")
@@ -123,7 +124,7 @@ def packed(cell: Cell, modules: dict[str, Path], events: bool) -> tuple[Parcel, 
     file, cls, parameters = None, type(model), model.parameters()
     if cls.__module__.startswith(USER_MODULE):
         file = Path(inspect.getfile(cls))
-        policy = f"{file.name}:{cls.__name__}", None, parameters
+        policy = f"{file.name}:{name_in_module(cls)}", None, parameters
     elif placement is not None:
         policy = "", cls, parameters
     if policy is not None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from simsched.experiment.fingerprint import policy_digest
 from simsched.files.errors import ConfigurationError, ExtensionError, PolicyError
 from simsched.policy import (
     Policy,
@@ -315,6 +316,20 @@ class TestFiles:
         assert pickle.loads(pickle.dumps(policy)) == policy
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             assert pool.apply(_depth, (policy,)) == 5
+
+    def test_policies_that_a_function_makes_go_by_their_names_there(self, tmp_path: Path) -> None:
+        path = tmp_path / "made.py"
+        body = MINE[MINE.index("@dataclass") :].replace("\n", "\n    ")
+        path.write_text(
+            MINE[: MINE.index("@dataclass")]
+            + f"def made(number):\n    {body}\n    Mine.number = number\n    return Mine\n"
+            + "One, Two = made(1), made(2)\n"
+        )
+        one, two = (make_policy(f"{path}:{name}") for name in ("One", "Two"))
+        assert [pickle.loads(pickle.dumps(policy)).number for policy in (one, two)] == [1, 2]
+        assert policy_digest(one) != policy_digest(two)
+        with pytest.raises(ConfigurationError, match=r"'Mine'.*accepted: One, Two"):
+            make_policy(f"{path}:Mine")
 
     @pytest.mark.parametrize(
         ("text", "spec", "message"),

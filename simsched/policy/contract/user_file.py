@@ -13,20 +13,24 @@ from simsched.policy.contract.base import Policy
 
 
 def policy_classes(module: ModuleType) -> dict[str, type[Policy]]:
-    """Return the policy classes that a user's file defines, by name, in the order of the file.
+    """Return the policy classes that a user's file defines, by their names there, in its order.
 
     Their instances can be pickled: another process loads the file again, from the same place.
     """
-    found = {
-        value.__name__: value
-        for value in vars(module).values()
-        if isinstance(value, type)
-        and issubclass(value, Policy)
-        and value.__module__ == module.__name__
-    }
+    found: dict[str, type[Policy]] = {}
+    for name, value in vars(module).items():
+        is_policy = isinstance(value, type) and issubclass(value, Policy)
+        if is_policy and value.__module__ == module.__name__ and value not in found.values():
+            found[name] = value
     for cls in found.values():
         copyreg.pickle(cls, _reduce)
     return found
+
+
+def name_in_module(cls: type[Policy]) -> str:
+    """Return how a class is called where it was made: functions can give several one name."""
+    known = vars(sys.modules[cls.__module__]).items()
+    return next((name for name, value in known if value is cls), cls.__name__)
 
 
 def _reduce(policy: Policy) -> tuple[Any, ...]:
@@ -34,7 +38,7 @@ def _reduce(policy: Policy) -> tuple[Any, ...]:
     cls = type(policy)
     module = sys.modules[cls.__module__]
     values = {f.name: getattr(policy, f.name) for f in fields(policy)}
-    return _rebuild, (f"{module.__file__}:{cls.__name__}", values)
+    return _rebuild, (f"{module.__file__}:{name_in_module(cls)}", values)
 
 
 def _rebuild(spec: str, values: dict[str, Any]) -> Policy:
