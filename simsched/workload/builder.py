@@ -329,13 +329,13 @@ def after_last_writers(accessed: Accesses) -> Adjacency:
     A task before it, in the order of numbers, has written the block; tasks access a block once.
     """
     n_tasks = len(accessed.join)
-    task = np.repeat(np.arange(n_tasks, dtype=np.int64), np.diff(accessed.ptr))
+    task = np.repeat(np.arange(n_tasks, dtype=np.int32), np.diff(accessed.ptr))
     order = np.argsort(accessed.block, kind="stable")  # by block, then by task
-    block, place = accessed.block[order], np.arange(len(order), dtype=np.int64)
-    latest = np.maximum.accumulate(np.where(accessed.written_bytes[order] > 0, place, -1))
-    before = np.append(-1, latest[:-1])
+    block, place = accessed.block[order], np.arange(len(order), dtype=np.int32)
+    latest = np.maximum.accumulate(np.where(accessed.written_bytes[order] > 0, place, np.int32(-1)))
+    before = np.concatenate(([np.int32(-1)], latest[:-1]))
     follows = (before >= 0) & (block[before] == block)
-    writer = np.full(len(order), -1, dtype=np.int64)
+    writer = np.full(len(order), -1, dtype=np.int32)
     writer[order[follows]] = task[order[before[follows]]]
     return adjacency(writer[writer >= 0], task[writer >= 0], n_tasks)
 
