@@ -104,8 +104,11 @@ class PolicyHooks:
         if answer is None:
             return None
         if isinstance(answer, Pool):
-            group, instance = self._pool(answer)
-            return group, instance, NO_RECORDS
+            group, instance, counts = answer.group, answer.instance, self._counts
+            plain = type(group) is type(instance) is int
+            if plain and -1 < group < len(counts) and -1 < instance < counts[group]:
+                return group, instance, NO_RECORDS  # as in nearly every call
+            return *self._pool(answer), NO_RECORDS
         group, instance, rest = NOBODY, 0, self._several(answer, "on_ready")
         if rest and isinstance(rest[0], Pool):
             (group, instance), rest = self._pool(rest[0]), rest[1:]
@@ -162,10 +165,6 @@ class PolicyHooks:
 
     def _pool(self, pool: Pool) -> Sequence[int]:
         """Return group and instance of a pool that exists."""
-        group, instance, counts = pool.group, pool.instance, self._counts
-        plain = type(group) is type(instance) is int
-        if plain and 0 <= group < len(counts) and 0 <= instance < counts[group]:
-            return group, instance  # as in nearly every call
         try:
             return pool.numbers(self._sizes)
         except PolicyError as error:
