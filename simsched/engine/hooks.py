@@ -108,7 +108,8 @@ class PolicyHooks:
             plain = type(group) is type(instance) is int
             if plain and -1 < group < len(counts) and -1 < instance < counts[group]:
                 return group, instance, NO_RECORDS  # as in nearly every call
-            return *self._pool(answer), NO_RECORDS
+            group, instance = self._pool(answer)
+            return group, instance, NO_RECORDS
         group, instance, rest = NOBODY, 0, self._several(answer, "on_ready")
         if rest and isinstance(rest[0], Pool):
             (group, instance), rest = self._pool(rest[0]), rest[1:]
