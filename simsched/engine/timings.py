@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError, unknown_name
 from simsched.machine.model import CodeletTime, Machine
+from simsched.workload.builder import distinct
 from simsched.workload.graph import TaskGraph, Workload
 
 Sizes = dict[int, CodeletTime]
@@ -72,7 +73,7 @@ def _task_bytes(graph: TaskGraph) -> NDArray[np.int64]:
     counts = np.diff(graph.access_ptr)
     task = np.repeat(np.arange(graph.n_tasks, dtype=np.int64), counts)
     in_body = np.arange(graph.n_accesses) < graph.join_access[task]
-    pairs = np.unique((task[in_body] << 32) | graph.access_block[in_body])
+    pairs = distinct((task[in_body] << 32) | graph.access_block[in_body])
     total = np.zeros(graph.n_tasks, np.int64)
     np.add.at(total, pairs >> 32, graph.block_bytes[pairs & 0xFFFFFFFF])
     return total

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from simsched.workload.builder import adjacency
+from simsched.workload.builder import adjacency, distinct
 from simsched.workload.graph import Int32Array, Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 
@@ -91,7 +91,7 @@ def early_maps(tasks: JobTasks) -> Int32Array:
     waiter = np.repeat(np.arange(n), np.diff(graph.access_ptr))[graph.access_after >= 0]
     awaited = graph.access_after[graph.access_after >= 0].astype(np.int64)
     is_map = tasks.kind == MAP
-    pairs = np.unique(waiter[is_map[awaited]] * n + awaited[is_map[awaited]])
+    pairs = distinct(waiter[is_map[awaited]] * n + awaited[is_map[awaited]])
     copied = np.bincount(pairs // n, minlength=n)
     of_job = tasks.counts[MAP][tasks.job]
     source = np.repeat(np.arange(n), np.diff(graph.succ_ptr))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.contract.base import AcquireStep, Plan
-from simsched.workload.builder import adjacency
+from simsched.workload.builder import adjacency, distinct
 from simsched.workload.graph import FloatArray, Int32Array, TaskGraph, Workload
 
 
@@ -110,6 +110,6 @@ def follow(
     rank = np.empty(n, np.int64)
     rank[by_start] = np.arange(n)
     exists = edge_target >= 0
-    keys = np.unique(edge_source[exists] * n + rank[edge_target[exists]])
+    keys = distinct(edge_source[exists] * n + rank[edge_target[exists]])
     succ_ptr, succ = adjacency(keys // n, by_start[keys % n], n)
     return replace(graph, succ_ptr=succ_ptr, succ=succ)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import GraphError
-from simsched.workload.builder import MAX_INDEX, adjacency, build_graph, listed_accesses
+from simsched.workload.builder import MAX_INDEX, adjacency, build_graph, distinct, listed_accesses
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._attributes import Attributes, plain
 from simsched.workload.importers._foreign import Cost, Meaning, Speed, read_foreign
@@ -343,7 +343,7 @@ def _has_parallel_edges(graph: TaskGraph) -> bool:
             np.repeat(tasks, np.diff(graph.child_ptr)) | graph.child,
         )
     )
-    return len(np.unique(pairs)) < len(pairs)
+    return len(distinct(pairs)) < len(pairs)
 
 
 def _node(stage: str, task: int) -> int | str:
