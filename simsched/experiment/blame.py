@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from simsched.files.errors import ModelError, PolicyError, SimschedError
+from simsched.files.errors import ANY_ERROR, ModelError, PolicyError, SimschedError
 from simsched.policy import Policy
 from simsched.policy.contract.registry import called
 
@@ -34,7 +34,7 @@ def explained(policy: Policy, name: str) -> Iterator[None]:
         raise
     except MemoryError as error:
         raise ModelError(NO_MEMORY) from error
-    except (Exception, SystemExit) as error:
+    except ANY_ERROR as error:
         message = _blame(error, policy, name)
         if message is None:
             raise

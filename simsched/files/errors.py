@@ -10,6 +10,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+#: Whatever code of users may raise, but interruptions.
+ANY_ERROR = (Exception, SystemExit, GeneratorExit)
+
 #: How many accepted names a message lists.
 MAX_NAMES = 20
 

@@ -25,9 +25,13 @@ REPEAT_S = 0.05
 
 def is_interruption(error: BaseException | None) -> bool:
     """Return whether an exception is KeyboardInterrupt or was raised while one was handled."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
+    seen: set[int] = set()  # chains that others make may be circles
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.add(id(error))
         error = error.__cause__ or error.__context__
-    return error is not None
+    return False
 
 
 class _Asked(KeyboardInterrupt):

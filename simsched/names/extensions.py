@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from simsched.files.errors import ExtensionError, SimschedError
+from simsched.files.errors import ANY_ERROR, ExtensionError, SimschedError
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def blamed(what: str, function: Callable[..., Any]) -> Iterator[None]:
         yield
     except (SimschedError, MemoryError):
         raise
-    except (Exception, SystemExit) as error:
+    except ANY_ERROR as error:
         file = _file_of(function)
         frames = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in frames if frame.filename == file]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ANY_ERROR, ConfigurationError, unknown_name
 from simsched.files.limits import POLICY_FILES, policy_files_allowed
 from simsched.names.imports import user_imports
 from simsched.names.loading import (
@@ -172,7 +172,7 @@ def _executed(what: str, path: Path) -> ModuleType:
     try:
         with imports_watched(of_user=True), executing(module):
             loader.exec_module(module)
-    except (Exception, SystemExit) as error:
+    except ANY_ERROR as error:
         sys.modules.pop(name, None)
         if isinstance(error, SystemExit):
             raise ConfigurationError(

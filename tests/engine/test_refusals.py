@@ -43,7 +43,7 @@ from simsched.policy import (
     Wake,
     Weighted,
 )
-from simsched.policy.contract.base import Policy
+from simsched.policy.contract.base import EngineState, Policy
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -286,7 +286,9 @@ def test_periods_of_timers() -> None:
 
 
 @pytest.mark.parametrize("hook", FINE_HOOKS)
-@pytest.mark.parametrize("error", [KeyError("mine"), StopIteration(3), SystemExit(4)])
+@pytest.mark.parametrize(
+    "error", [KeyError("mine"), StopIteration(3), SystemExit(4), GeneratorExit()]
+)
 def test_what_a_hook_raises_comes_out_as_it_is(
     backend: str, hook: str, error: BaseException
 ) -> None:
@@ -296,6 +298,58 @@ def test_what_a_hook_raises_comes_out_as_it_is(
     with pytest.raises(type(error)) as caught:
         verdict(backend, raising(hook, fail))
     assert caught.value is error
+    assert caught.value not in causes_of(error)
+
+
+def causes_of(error: BaseException) -> list[BaseException]:
+    """Return what an exception was raised from or while handling, without end if in a circle."""
+    causes: list[BaseException] = []
+    cause = error.__cause__ or error.__context__
+    while cause is not None and cause not in causes:
+        causes.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    return causes
+
+
+#: What a hook may ask, and how many of each operand there are in these tests.
+QUERIES = {
+    "queue_length": {"group": 3, "instance": 2},
+    "running_task": {"worker": 2},
+    "is_waiting": {"worker": 2},
+    "progress": {"worker": 2},
+    "has_failed": {"worker": 2},
+    "block_home": {"block": 2},
+    "holds": {"node": 2, "block": 2},
+    "expects": {"node": 2, "block": 2},
+    "has_place": {"node": 2, "block": 2},
+    "executed_ps": {"task": 4},
+}
+
+
+def test_every_query_is_tested() -> None:
+    known = {name for name in vars(EngineState) if not name.startswith("_")}
+    assert known - {"now_ps"} == set(QUERIES)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_what_hooks_ask_about_exists(query: str) -> None:
+    def asking(*operands: Any) -> Policy:
+        def on_finish(self: Any, view: Any, *_: Any) -> None:
+            getattr(view.live, query)(*operands)
+
+        return answering("on_finish", None, on_finish=on_finish)
+
+    counts = QUERIES[query]
+    right = [0] * len(counts)
+    assert agreed(asking(*right)).endswith(" ps")
+    for place, (operand, count) in enumerate(counts.items()):
+        for value in (count - 1, np.int32(0), -1, count, 2**31, 2**70, 0.0, "x"):
+            asked: list[Any] = [*right[:place], value, *right[place + 1 :]]
+            said = agreed(asking(*asked))
+            if isinstance(value, int | np.integer) and 0 <= value < count:
+                assert said.endswith(" ps")
+            else:
+                assert f"{query}: {operand}: found {value!r}, accepted 0 to {count - 1}" in said
 
 
 class PeculiarError(Exception):

@@ -61,6 +61,9 @@ def test_another_error_of_clean_up_is_the_interruption_too() -> None:
         in_clean_up()
     assert is_interruption(raised.value)
     assert not is_interruption(ValueError())
+    first, second = ValueError(), KeyError()
+    first.__context__, second.__cause__ = second, first
+    assert not is_interruption(first)
 
 
 def test_once_it_is_heeded_nothing_comes_again() -> None:

@@ -24,6 +24,17 @@ cdef int64_t _whole(object value, str what, object least, object most) except? -
     return value
 
 
+cdef int32_t _index(int32_t n_things, object value, str query) except -1:
+    """Return what a hook asks about as an index; see :func:`simsched.engine.backend.index_below`."""
+    cdef int overflow
+    cdef long long found
+    if PyLong_CheckExact(value):
+        found = PyLong_AsLongLongAndOverflow(value, &overflow)
+        if 0 <= found < n_things:  # as nearly always; -1 if it has overflown
+            return found
+    return index_below(n_things, value, query)
+
+
 cdef int64_t _number(object owner, str name, object least, object most) except? -1:
     """Return a number that is an attribute."""
     return _whole(getattr(owner, name), f"{type(owner).__name__}.{name}", least, most)

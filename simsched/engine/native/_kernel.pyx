@@ -6,7 +6,7 @@ The simulation itself is in kernel/ and described in kernel/ssk.h.
 
 import numpy as np
 
-from simsched.engine.backend import IterationCounters
+from simsched.engine.backend import IterationCounters, index_below
 from simsched.engine.interface.decisions import HOOKS, refusal
 from simsched.engine.room import no_room_message
 from simsched.engine.stall import TOO_LONG, explain_stall
@@ -17,6 +17,7 @@ from simsched.trace.sink import KeptEvents, make_columns, make_sink
 
 cimport numpy as cnp
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_CheckExact
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_IsValid
 from libc.string cimport memcpy, memset
 from numpy.random cimport bitgen_t
@@ -180,6 +181,7 @@ cdef class NativeBackend:
     cdef dict answers  # memory of the last decisions of each hook
     cdef list problem_arrays, iteration_arrays, move_arrays, order_arrays, order_before
     cdef bint is_running
+    cdef int32_t n_tasks
     cdef ssk_problem_t c_problem
 
     def __cinit__(self):
@@ -248,7 +250,7 @@ cdef class NativeBackend:
             _fill_plan(&c_plan, plan, &c_graph, &self.c_problem, arrays)
             previous, self.iteration_arrays = self.iteration_arrays, arrays  # freed after the kernel lets go
             c_graph.unchanged = graph is self.graph and graph.is_fixed
-            self.graph = graph
+            self.graph, self.n_tasks = graph, c_graph.n_tasks
             with nogil:
                 status = ssk_sim_begin_iteration(self.sim, c_number, &c_graph, &c_plan, c_last)
             del previous
@@ -416,48 +418,60 @@ cdef class NativeBackend:
         """Return the simulated time."""
         return ssk_sim_now(self.sim)
 
-    def queue_length(self, int32_t group, int32_t instance):
+    def queue_length(self, group, instance):
         """Return the number of entries in a pool."""
-        return ssk_sim_queue_length(self.sim, group, instance)
+        cdef int32_t g = _index(ssk_sim_n_groups(self.sim), group, "queue_length: group")
+        cdef int32_t i = _index(ssk_sim_n_instances(self.sim, g), instance, "queue_length: instance")
+        return ssk_sim_queue_length(self.sim, g, i)
 
-    def running_task(self, int32_t worker):
+    def running_task(self, worker):
         """Return the task whose segments the worker is executing, -1 when there is none."""
-        return ssk_sim_running_task(self.sim, worker)
+        return ssk_sim_running_task(self.sim, self._worker(worker, "running_task: worker"))
 
-    def has_failed(self, int32_t worker):
+    def has_failed(self, worker):
         """Return whether the worker has failed for good."""
-        return bool(ssk_sim_has_failed_worker(self.sim, worker))
+        return bool(ssk_sim_has_failed_worker(self.sim, self._worker(worker, "has_failed: worker")))
 
-    def progress(self, int32_t worker):
+    def progress(self, worker):
         """Return how far the worker is with the task that it executes, None when it does not."""
         cdef ssk_progress_t p
-        if not ssk_sim_progress(self.sim, worker, &p):
+        if not ssk_sim_progress(self.sim, self._worker(worker, "progress: worker"), &p):
             return None
         return Progress(p.task, p.began_ps, p.phase, p.fraction)
 
-    def holds(self, int32_t node, int32_t block):
+    def holds(self, node, block):
         """Return whether a block is valid on a memory node."""
-        return bool(ssk_sim_holds(self.sim, node, block))
+        return bool(ssk_sim_holds(self.sim, self._node(node, "holds: node"), self._block(block, "holds: block")))
 
-    def expects(self, int32_t node, int32_t block):
+    def expects(self, node, block):
         """Return whether a block is valid on a memory node, wanted there or on its way."""
-        return bool(ssk_sim_expects(self.sim, node, block))
+        return bool(ssk_sim_expects(self.sim, self._node(node, "expects: node"), self._block(block, "expects: block")))
 
-    def has_place(self, int32_t node, int32_t block):
+    def has_place(self, node, block):
         """Return whether a node has room for a block, or a place from an earlier time."""
-        return bool(ssk_sim_has_place(self.sim, node, block))
+        cdef int32_t n = self._node(node, "has_place: node")
+        return bool(ssk_sim_has_place(self.sim, n, self._block(block, "has_place: block")))
 
-    def executed_ps(self, int32_t task):
+    def executed_ps(self, task):
         """Return how long a task has been executed; 0 unless the plan times tasks."""
-        return ssk_sim_executed_ps(self.sim, task)
+        return ssk_sim_executed_ps(self.sim, _index(self.n_tasks, task, "executed_ps: task"))
 
-    def is_waiting(self, int32_t worker):
+    def is_waiting(self, worker):
         """Return whether the worker is parked and active."""
-        return bool(ssk_sim_is_waiting(self.sim, worker))
+        return bool(ssk_sim_is_waiting(self.sim, self._worker(worker, "is_waiting: worker")))
 
-    def block_home(self, int32_t block):
+    def block_home(self, block):
         """Return the memory node of a block, -1 when it has none yet."""
-        return ssk_sim_block_home(self.sim, block)
+        return ssk_sim_block_home(self.sim, self._block(block, "block_home: block"))
+
+    cdef int32_t _worker(self, object worker, str query) except -1:
+        return _index(self.c_problem.n_workers, worker, query)
+
+    cdef int32_t _node(self, object node, str query) except -1:
+        return _index(self.c_problem.n_nodes, node, query)
+
+    cdef int32_t _block(self, object block, str query) except -1:
+        return _index(self.c_problem.n_blocks, block, query)
 
     # ---------------------------------------------------------------- for tests and explanations
 

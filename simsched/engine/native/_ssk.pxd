@@ -118,6 +118,8 @@ cdef extern from "ssk.h" nogil:
     int ssk_sim_verify(const ssk_sim_t *)
     ssk_failure_t ssk_sim_failure(const ssk_sim_t *)
     int64_t ssk_sim_now(const ssk_sim_t *)
+    int32_t ssk_sim_n_groups(const ssk_sim_t *)
+    int32_t ssk_sim_n_instances(const ssk_sim_t *, int32_t)
     int64_t ssk_sim_queue_length(const ssk_sim_t *, int32_t, int32_t)
     int32_t ssk_sim_running_task(const ssk_sim_t *, int32_t)
     int ssk_sim_is_waiting(const ssk_sim_t *, int32_t)

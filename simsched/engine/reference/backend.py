@@ -24,6 +24,7 @@ from simsched.engine.reference.devices import Place
 from simsched.engine.reference.executions import Executions
 from simsched.engine.reference.flights import Flights
 from simsched.engine.reference.heard import Heard
+from simsched.engine.reference.live import Live
 from simsched.engine.reference.pools import LAST, Pools, draw_below
 from simsched.engine.reference.record import Record
 from simsched.engine.reference.seats import own_seats
@@ -34,7 +35,6 @@ from simsched.engine.reference.wakes import Wakes
 from simsched.engine.reference.worker import Worker
 from simsched.engine.stall import NOT_STARTED, TOO_LONG, explain_stall
 from simsched.files.errors import ModelError, PolicyError, StalledError
-from simsched.policy.contract.executions import Progress
 from simsched.trace.schema import NONE, EventKind, Summary, Trace
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph
@@ -76,7 +76,8 @@ class SimpyBackend:
         self.conditions = Conditions(self, self.workers, self.executions)
         self.decisions = Decisions(self, self._hooks, self.workers, self.executions)
         self.env.run(until=self.env.timeout(0))  # every worker reaches its first wait
-        hooks.attach(self)
+        self.live = Live(self, self.workers, self.executions, self.copies)
+        hooks.attach(self.live)
 
     @property
     def now(self) -> int:
@@ -159,11 +160,12 @@ class SimpyBackend:
         """Let `first` go on, then time, until a boundary or the end."""
         try:
             self.env.run(until=self.env.process(self._dispatch(first)))
+            return
         except BaseException:
             raised = self._hooks.raised
             if raised is None:
                 raise
-            raise raised from raised.__cause__
+        raise raised  # not above: SimPy's copy, which has it as its cause, would be its context
 
     def _dispatch(self, first: list[Worker] | None = None) -> Generator[simpy.Event, None, None]:
         """Let `first` go on, then handle pending events in order until a boundary or the end."""
@@ -435,45 +437,6 @@ class SimpyBackend:
     # -------------------------------------------------------------------------------------------
     # policy's side
 
-    def now_ps(self) -> int:
-        """Return the simulated time."""
-        return self.now
-
-    def queue_length(self, group: int, instance: int) -> int:
-        """Return the number of entries in a pool."""
-        return len(self.pools.content[group][instance])
-
-    def running_task(self, worker: int) -> int:
-        """Return the task whose segments the worker is executing, -1 when there is none."""
-        segment = self.workers[worker].segment
-        return NONE if segment is None else segment.task
-
-    def progress(self, worker: int) -> Progress | None:
-        """Return how far the worker is with the task that it executes, None when it does not."""
-        return self.executions.progress(worker)
-
-    def holds(self, node: int, block: int) -> bool:
-        """Return whether a block is valid on a node."""
-        if self.copies is None:
-            homes = self.memory.homes
-            return int(homes.node[block]) == node or node in homes.replicas[block]
-        return node in self.copies.valid[block]
-
-    def expects(self, node: int, block: int) -> bool:
-        """Return whether a block is valid on a node, wanted there or on its way."""
-        is_coming = self.copies is not None and self.copies.is_coming((block, node))
-        return is_coming or self.holds(node, block)
-
-    def has_place(self, node: int, block: int) -> bool:
-        """Return whether a node has room for a block, or a place from an earlier time."""
-        return self.holds(node, block) or (
-            self.copies is not None and self.copies.has_place((block, node))
-        )
-
-    def executed_ps(self, task: int) -> int:
-        """Return how long a task has been executed; 0 unless the plan times tasks."""
-        return self.tasks.executed_ps[task] if self.plan.times_tasks else 0
-
     def is_waiting(self, worker: int) -> bool:
         """Return whether the worker is parked, active and has not failed."""
         active = bool(self.plan.active[worker])
@@ -504,10 +467,6 @@ class SimpyBackend:
         """Return whether the worker has failed for good."""
         return worker in self.conditions.failed
 
-    def block_home(self, block: int) -> int:
-        """Return the memory node of a block, -1 when it has none yet."""
-        return int(self.memory.homes.node[block])
-
     # -------------------------------------------------------------------------------------------
     # errors
 
@@ -526,7 +485,7 @@ class SimpyBackend:
             for i, content in enumerate(instances):
                 group[list(content)], place[list(content)] = g, i
         return explain_stall(
-            self,
+            self.live,
             self.problem.n_workers,
             self.graph,
             np.array(self.tasks.pending, np.int32),

@@ -250,6 +250,8 @@ ssk_failure_t ssk_sim_failure(const ssk_sim_t *sim);
 
 /* Live state for hooks. Indices out of range give 0 or SSK_NONE. */
 int64_t ssk_sim_now(const ssk_sim_t *sim);
+int32_t ssk_sim_n_groups(const ssk_sim_t *sim);
+int32_t ssk_sim_n_instances(const ssk_sim_t *sim, int32_t group);
 int64_t ssk_sim_queue_length(const ssk_sim_t *sim, int32_t group, int32_t instance);
 int32_t ssk_sim_running_task(const ssk_sim_t *sim, int32_t worker);
 int ssk_sim_is_waiting(const ssk_sim_t *sim, int32_t worker);

@@ -13,10 +13,19 @@ int64_t ssk_sim_now(const ssk_sim_t *sim)
     return sim->now;
 }
 
+int32_t ssk_sim_n_groups(const ssk_sim_t *sim)
+{
+    return sim->pools.n_groups;
+}
+
+int32_t ssk_sim_n_instances(const ssk_sim_t *sim, int32_t group)
+{
+    return group < 0 || group >= sim->pools.n_groups ? 0 : ssk_pools_n_instances(&sim->pools, group);
+}
+
 int64_t ssk_sim_queue_length(const ssk_sim_t *sim, int32_t group, int32_t instance)
 {
-    if (group < 0 || group >= sim->pools.n_groups || instance < 0 ||
-        instance >= ssk_pools_n_instances(&sim->pools, group))
+    if (instance < 0 || instance >= ssk_sim_n_instances(sim, group))
         return 0;
     return ssk_pools_at(&sim->pools, group, instance)->count;
 }
