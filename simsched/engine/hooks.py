@@ -173,7 +173,7 @@ class PolicyHooks:
 
     def _several(self, decisions: object, hook: str) -> Sequence[Any]:
         """Return decisions, of which a hook may return any number."""
-        if not isinstance(decisions, Iterable) or isinstance(decisions, str):
+        if not isinstance(decisions, Iterable) or isinstance(decisions, str | np.ndarray):
             accepted = f"{'a Pool, ' * (hook == 'on_ready')}a tuple of {_listed(hook)}, or None"
             raise PolicyError(f"{hook}: found {told(decisions)}, accepted {accepted}")
         return tuple(decisions)

@@ -15,6 +15,7 @@ from simsched.engine.replication import check_replicas, refuse_copied
 from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.timings import timed
 from simsched.files.errors import ModelError, PolicyError
+from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import Placement, PlanView, Policy, own_name, view_before
 from simsched.policy.contract.blocks import check_pools
@@ -72,6 +73,11 @@ def set_up(
         check_placement(placement, machine, prepared.graph)
     period_s = policy.timer_period_s if policy.overrides("on_timer") else 0.0
     Accepted((float,), accepts(0.0, MAX_PERIOD_S)).check(period_s, "timer_period_s", NO_SIZES)
+    if 0.0 < period_s < PER_PS:
+        raise PolicyError(
+            f"timer_period_s: found {period_s!r}, accepted 0 (no timer) or {PER_PS:g} to "
+            f"{MAX_PERIOD_S:g}"
+        )
     problem = make_problem(
         machine,
         prepared,

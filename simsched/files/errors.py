@@ -57,6 +57,12 @@ class KernelError(SimschedError):
     """The native engine failed (out of memory or a violated invariant)."""
 
 
+def with_article(kind: type) -> str:
+    """Return the name of a type behind a or an."""
+    name = kind.__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
 def nearest(name: str, accepted: Iterable[str]) -> str | None:
     """Return the accepted name closest to `name`, or None when nothing is close."""
     matches = difflib.get_close_matches(name, sorted(accepted), n=1, cutoff=0.5)

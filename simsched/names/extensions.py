@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from simsched.files.errors import ANY_ERROR, ExtensionError, SimschedError
+from simsched.files.errors import ANY_ERROR, ExtensionError, SimschedError, with_article
 
 
 @contextmanager
@@ -46,5 +46,5 @@ def check_returned(what: str, function: Callable[..., Any], found: object, kind:
     if not isinstance(found, kind):
         code = inspect.unwrap(function).__code__
         place = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}"
-        returned = "nothing" if found is None else f"a {type(found).__name__}"
-        raise ExtensionError(f"{what}: {place}: found {returned}, accepted a {kind.__name__}")
+        returned = "nothing" if found is None else with_article(type(found))
+        raise ExtensionError(f"{what}: {place}: found {returned}, accepted {with_article(kind)}")

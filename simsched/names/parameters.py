@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, Literal
 
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, unknown_name, with_article
 from simsched.files.units import parse_size
 
 MIB = 2**20
@@ -80,7 +80,7 @@ class Parameter:
             text = f"{kind} number" + (f", {self.bounds}" if self.bounds != Bounds() else "")
             text += ", or text such as '2 MiB'" if self.is_size else ""
         else:
-            text = _WORDS.get(self.type, f"a {self.type.__name__}")
+            text = _WORDS.get(self.type) or with_article(self.type)
         return f"{text}, or null" if self.optional else text
 
     def checked(self, value: object, where: str) -> Any:

@@ -83,7 +83,7 @@ POOLED = Placement(
     BlockPools(np.full(2, 12, np.int32), np.full(2, -1, np.int32), np.full(2, -1, np.int32)),
 )
 #: What no hook may return.
-NO_ANSWERS = [5, 2.5, "text", True, object(), Wake, np.zeros(2), np.float64(1), {1: 2}]
+NO_ANSWERS = [5, 2.5, "text", True, object(), Wake, np.zeros(2), np.array(1), np.float64(1), {1: 2}]
 NO_DECISIONS = [5, "text", None, 1.5, Wake, object()]
 #: For every field; some are right in one or the other.
 VALUES: list[Any] = [
@@ -278,6 +278,7 @@ def test_fields_of_records(name: str) -> None:
 
 
 def test_periods_of_timers() -> None:
+    assert "Error" in agreed(answering("on_timer", (), timer_period_s=1e-13))
     for value in VALUES:
         policy = answering("on_timer", (), timer_period_s=value)
         said = agreed(policy)

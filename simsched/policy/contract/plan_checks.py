@@ -17,10 +17,12 @@ from simsched.workload.graph import TaskGraph
 
 def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_workers: int) -> None:
     """Check a plan against the graph and the machine."""
-    check(plan, Plan)
-    _validate_groups(plan)
     sizes = {"tasks": graph.n_tasks, "workers": n_workers, "blocks": graph.n_blocks}
-    check_record(plan, "", {**sizes, "groups": len(plan.pool_groups)})
+    groups: object = getattr(plan, "pool_groups", None)
+    if isinstance(groups, tuple | list):
+        sizes["groups"] = len(groups)
+    check(plan, Plan, sizes=sizes)
+    _validate_groups(plan)
     _validate_devices(plan, graph)
     validate_acquire(plan, instances, n_workers)
     balancing = plan.balancing
@@ -77,8 +79,9 @@ def _validate_groups(plan: Plan) -> None:
     """Check the pool groups."""
     names = [group.name for group in plan.pool_groups]
     if not names or plan.pool_groups[0].scope != "worker" or len(set(names)) != len(names):
+        found = ", ".join(f"{one.name} ({one.scope})" for one in plan.pool_groups) or "none"
         raise PolicyError(
-            "pool_groups: found others, accepted unique names, the first with scope 'worker'"
+            f"pool_groups: found {found}, accepted unique names, the first with scope 'worker'"
         )
     for group in plan.pool_groups:
         if group.prefetches and group.scope != "worker":

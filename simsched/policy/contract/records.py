@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from simsched.files.errors import PolicyError, unknown_name
+from simsched.files.errors import PolicyError, unknown_name, with_article
 from simsched.files.yaml_reader import shown
 
 MAX_INDEX = 2**31 - 1
@@ -147,7 +147,7 @@ class Accepted(NamedTuple):
     def check(self, value: Any, where: str, sizes: Mapping[str, int]) -> None:
         """Refuse another value."""
         if not self._holds(value, where, sizes):
-            accepted = " or ".join(map(self._told, self.kinds))
+            accepted = " or ".join(self._told(kind, sizes) for kind in self.kinds)
             raise PolicyError(_at(where, f"found {told(value)}, accepted {accepted}"))
 
     def _holds(self, value: Any, where: str, sizes: Mapping[str, int]) -> bool:
@@ -199,25 +199,25 @@ class Accepted(NamedTuple):
             raise PolicyError(f"{where}{place}: found {found}, accepted {low} to {high}")
         return True
 
-    def _range(self, sizes: Mapping[str, int] = NO_SIZES) -> tuple[float, float]:
+    def _range(self, sizes: Mapping[str, int]) -> tuple[float, float]:
         """Return the bounds of a number or an entry."""
         n_things = sizes.get(self.narrowed.get("of", ""))
         high = self.narrowed.get("high", np.inf) if n_things is None else n_things - 1
         return self.narrowed.get("low", -np.inf), high
 
-    def _told(self, kind: Any) -> str:
+    def _told(self, kind: Any, sizes: Mapping[str, int]) -> str:
         """Return a kind in words."""
         if get_origin(kind) is np.ndarray:
             return f"an array of {'booleans' if _scalar(kind).kind == 'b' else 'integers'}"
         if get_origin(kind) is tuple:
             return f"a tuple of {get_args(kind)[0].__name__}"
         if kind in (int, float):
-            low, high = self._range()
+            low, high = self._range(sizes)
             if kind is int:
                 return "an integer" if np.isinf(high) else f"an integer from {low} to {high}"
             return f"a number from {low:g} to {high:g}"
         words = {NoneType: "None", str: "a str", bool: "True or False"}
-        return words.get(kind, f"a {kind.__name__}")
+        return words.get(kind) or with_article(kind)
 
 
 @cache
