@@ -47,6 +47,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.analysis.digest import content_digest
+from simsched.files.units import PER_PS
 from simsched.machine.caches import CacheInstance
 from simsched.machine.model import Machine, MemoryNode
 from simsched.policy import list_policies
@@ -376,7 +377,7 @@ def critical_path(
     weight[n : n + len(parent)] += creation[graph.child]
     start = np.zeros(2 * n)
     roots = np.flatnonzero(graph.parent < 0)
-    start[roots] = graph.arrival_ps[roots] * 1e-12
+    start[roots] = graph.arrival_ps[roots] * PER_PS
     _longest_paths(source, target, weight, start)
     return float((start + duration).max())
 

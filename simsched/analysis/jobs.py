@@ -12,13 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.paths import make_paths
+from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
 from simsched.trace.schema import EventKind
 from simsched.trace.sink import Events, EventSink, InformedSink
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, JobTasks
-
-PS = 1e-12
 
 
 class JobTimes:
@@ -105,9 +104,9 @@ def job_metrics(times: JobTimes) -> dict[str, Any]:
     arrival_ps = np.full(tasks.n_jobs, np.iinfo(np.int64).max)
     np.minimum.at(arrival_ps, tasks.job, tasks.graph.arrival_ps)
     numbers = sorted(times.start_ps)
-    arrival = np.concatenate([times.start_ps[k] + arrival_ps for k in numbers]) * PS
-    maps_end = np.concatenate([times.maps_end_ps[k] for k in numbers]) * PS
-    end = np.concatenate([times.end_ps[k] for k in numbers]) * PS
+    arrival = np.concatenate([times.start_ps[k] + arrival_ps for k in numbers]) * PER_PS
+    maps_end = np.concatenate([times.maps_end_ps[k] for k in numbers]) * PER_PS
+    end = np.concatenate([times.end_ps[k] for k in numbers]) * PER_PS
     local = np.concatenate([times.local_maps[k] for k in numbers])
     n_maps = np.tile(tasks.counts[MAP], len(numbers))
     users, applications = zip(*tasks.names, strict=True)

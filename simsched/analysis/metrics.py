@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from simsched.analysis.bounds import lower_bounds, traffic_bound_s
 from simsched.analysis.columns import BOUNDS, JOB_METRICS, SERVICE_METRICS
+from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
 from simsched.trace.schema import Summary
 from simsched.workload.division import Division
 from simsched.workload.graph import Workload
-
-PS = 1e-12
 
 #: Columns that hold one value per iteration, worker or distance class instead of one number.
 SERIES = (
@@ -115,7 +114,7 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
     back keeps others waiting. `migration_overhead_s` is what the mean worker spends on moving data
     inside iterations, and what passes between them besides barriers and the policy's own work.
     """
-    length = (summary.iteration_end_ps - summary.iteration_start_ps) * PS
+    length = (summary.iteration_end_ps - summary.iteration_start_ps) * PER_PS
     real = summary.iteration > 0
     barriers = machine.costs.barrier_ps * max(0, len(summary.iteration) - 1)
     between = int(summary.iteration_overhead_ps.sum())
@@ -125,7 +124,7 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
     work = summary.policy_ps + summary.decision_ps
     whole = max(1, summary.makespan_ps)
     return {
-        "makespan_s": summary.makespan_ps * PS,
+        "makespan_s": summary.makespan_ps * PER_PS,
         "tasks": summary.n_tasks,
         "events": summary.n_events,
         "iterations": int(real.sum()),
@@ -134,14 +133,14 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
         "iteration_first_s": float(length[real][0]) if real.any() else 0.0,
         "iteration_last_s": float(length[real][-1]) if real.any() else 0.0,
         "iteration_s": length.tolist(),
-        "between_iterations_s": between * PS,
-        "policy_overhead_s": overhead * PS,
+        "between_iterations_s": between * PER_PS,
+        "policy_overhead_s": overhead * PER_PS,
         "policy_overhead_percent": 100.0 * overhead / whole,
-        "policy_work_s": work * PS,
+        "policy_work_s": work * PER_PS,
         "policy_work_percent": 100.0 * work / whole,
         "policy_decisions": summary.decisions,
-        "policy_decision_s": summary.decision_ps * PS,
-        "migration_overhead_s": migration * PS,
+        "policy_decision_s": summary.decision_ps * PER_PS,
+        "migration_overhead_s": migration * PER_PS,
         "migration_overhead_percent": 100.0 * migration / whole,
         "iterations_to_amortise": iterations_to_amortise(summary, machine.costs.barrier_ps),
     }
@@ -185,12 +184,12 @@ def _worker_times(summary: Summary) -> dict[str, Any]:
     sums = {name: int(part.sum()) for name, part in parts.items()}
     sums["migrate"] += _moving_ps(summary)
     sums["busy"] = max(0, sums["busy"] - _moving_ps(summary))
-    row |= {f"{name}_s": part * PS for name, part in sums.items()}
+    row |= {f"{name}_s": part * PER_PS for name, part in sums.items()}
     row |= {f"{name}_percent": 100.0 * part / total for name, part in sums.items()}
     busy = parts["busy"] = summary.worker_busy_ps - summary.worker_move_ps
     row["busy_imbalance"] = float(busy.max() / busy.mean()) if busy.any() else 1.0
     for name in ("busy", "acquire", "idle"):
-        row[f"worker_{name}_s"] = (parts[name] * PS).tolist()
+        row[f"worker_{name}_s"] = (parts[name] * PER_PS).tolist()
     return row
 
 
@@ -236,7 +235,7 @@ def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
         "domain_local_bytes": np.where(local, moved, 0).sum(axis=1).tolist(),
         "domain_remote_bytes": np.where(local, 0, moved).sum(axis=1).tolist(),
     }
-    seconds = max(1, summary.makespan_ps) * PS
+    seconds = max(1, summary.makespan_ps) * PER_PS
     for kind, nodes in memory_kinds(machine).items():
         name = kind.lower()
         part = moved[:, nodes]
@@ -329,11 +328,11 @@ def _scheduling(summary: Summary) -> dict[str, Any]:
         "migrations": summary.migrations,
         "migrated_bytes": summary.migrated_bytes,
         "page_faults": summary.page_faults,
-        "page_fault_s": summary.page_fault_ps * PS,
-        "move_wait_s": summary.move_wait_ps * PS,
+        "page_fault_s": summary.page_fault_ps * PER_PS,
+        "move_wait_s": summary.move_wait_ps * PER_PS,
         "duplicates": summary.duplicates,
         "kills": summary.kills,
-        "wasted_s": summary.wasted_ps * PS,
+        "wasted_s": summary.wasted_ps * PER_PS,
         "exchanges": summary.exchanges,
     }
 
@@ -382,7 +381,7 @@ def _bounds(
     makespan does.
     """
     bounds = lower_bounds(machine, program, worker_thread)
-    makespan = summary.makespan_ps * PS
+    makespan = summary.makespan_ps * PER_PS
     return {
         "bound_critical_path_s": bounds.critical_path_s,
         "bound_work_s": bounds.work_s,

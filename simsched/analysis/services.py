@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.files.units import PER_PS
 from simsched.trace.schema import EventKind
 from simsched.trace.sink import Events, EventSink, InformedSink
 from simsched.workload.applications import Applications
 from simsched.workload.graph import Workload
 
-PS = 1e-12
 #: What is also said of each service: of its queries that count.
 OF_SERVICE = (
     "queries",
@@ -93,7 +93,7 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
         latency, began, ended = _latencies(about.query[mine], times, mine, about.n_queries)
         counted = began < horizon
         horizon = min(horizon, int(ended.max()))
-        seconds = latency[counted].astype(np.float64) * PS
+        seconds = latency[counted].astype(np.float64) * PER_PS
         row |= _latency_columns(seconds, about.target_s)
         row |= _service_columns(about, latency, counted)
         row["queries_left_out"] = about.n_queries - len(seconds)
@@ -103,10 +103,10 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
         row |= _copy_columns(workload, times, mine)
         lc_kernels = mine[is_kernel[mine] & (times.start_ps[mine] < horizon)]
         row["kernel_delays"], row["kernel_delays_min"] = _delays(times, lc_kernels, kernels)
-    row["colocated_s"] = horizon * PS
+    row["colocated_s"] = horizon * PER_PS
     busy = _union_ps(times.start_ps[kernels], times.end_ps[kernels], horizon)
     done = int((times.end_ps[kernels] <= horizon).sum())
-    row["batch_kernels_per_s"] = done / (horizon * PS) if done else 0.0
+    row["batch_kernels_per_s"] = done / (horizon * PER_PS) if done else 0.0
     row["batch_utilization_percent"] = 100.0 * busy / horizon if len(kernels) else 0.0
     return row
 
@@ -154,7 +154,7 @@ def _service_columns(
     services = np.unique(of_query).tolist()
     rows = [
         _latency_columns(
-            latency[counted & (of_query == number)].astype(np.float64) * PS, about.target_s
+            latency[counted & (of_query == number)].astype(np.float64) * PER_PS, about.target_s
         )
         for number in services
     ]
@@ -172,7 +172,7 @@ def _copy_columns(workload: Workload, times: TaskTimes, mine: NDArray[np.int64])
     lasted, _, ended = _latencies(
         about.query[copies["copy_in"]], times, copies["copy_in"], about.n_queries
     )
-    copied_s = lasted[ended > 0].astype(np.float64) * PS
+    copied_s = lasted[ended > 0].astype(np.float64) * PER_PS
     taken = {k: float((times.end_ps[t] - times.start_ps[t]).sum()) for k, t in copies.items()}
     read = np.bincount(
         np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr)),

@@ -37,13 +37,13 @@ from simsched.analysis.rates import Rates
 from simsched.engine.interface.problem import Problem
 from simsched.engine.paths import path_nodes
 from simsched.engine.problem import make_problem
+from simsched.files.units import PER_PS
 from simsched.policy.contract.base import Placement
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Trace
 from simsched.workload.division import divided
 from simsched.workload.graph import TaskGraph
 
-PS = 1e-12
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
@@ -418,5 +418,5 @@ def _assemble(run: Run, waiting: dict[str, float], steal_ps: int) -> TimeParts:
     parts |= {MIGRATION: copying + moving + stalls, BETWEEN: float(between)}
     parts[IDLE] = summary.makespan_ps * n - busy - spawn - acquire - copying - between
     return TimeParts(
-        summary.makespan_ps * PS, {name: value * PS / n for name, value in parts.items()}
+        summary.makespan_ps * PER_PS, {name: value * PER_PS / n for name, value in parts.items()}
     )

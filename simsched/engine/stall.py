@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.files.units import PER_PS
 from simsched.policy.contract.base import EngineState
 from simsched.workload.graph import TaskGraph
 
@@ -111,7 +112,7 @@ def _failed(state: EngineState, n_workers: int) -> list[str]:
 
 
 def _seconds(time_ps: int) -> str:
-    return f"{time_ps * 1e-12:.12g} s"
+    return f"{time_ps * PER_PS:.12g} s"
 
 
 def _awaited_inside(graph: TaskGraph, task: int, unfinished: set[int]) -> int | None:

@@ -13,6 +13,7 @@ from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.frames import with_units
 from simsched.files.errors import ConfigurationError
+from simsched.files.units import PER_PS
 from simsched.trace.exporters._classes import Classes, TaskNames
 from simsched.trace.exporters._timeline import Activity, timeline
 from simsched.trace.run import Run
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 #: More events are not kept: 40 bytes each, twice that for a moment.
 MAX_EVENTS = 50_000_000
-PS = 1e-12
 
 
 class _SomeIterations(KeptEvents):
@@ -98,9 +98,9 @@ def tasks_frame(run: Run) -> pd.DataFrame:
             "task_class": pd.Categorical(names),
             "worker": found.worker,
             "domain": domain[found.worker],
-            "start_s": found.start_ps * PS,
-            "end_s": found.end_ps * PS,
-            "duration_s": (found.end_ps - found.start_ps) * PS,
+            "start_s": found.start_ps * PER_PS,
+            "end_s": found.end_ps * PER_PS,
+            "duration_s": (found.end_ps - found.start_ps) * PER_PS,
             "memory_bytes": found.extra,
             "begins": found.first,
             "ends": found.last,

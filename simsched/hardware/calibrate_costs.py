@@ -13,6 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
+from simsched.files.units import PER_PS
 from simsched.hardware.calibrate_host import Host
 from simsched.hardware.calibrate_probes import Measured, best_time, median_time, stream_rate
 from simsched.hardware.mode import Mode
@@ -152,7 +153,7 @@ def barrier_cost(threads: Sequence[int], rounds: int) -> Measured:
     begin = events["time_ps"][events["kind"] == EventKind.ITERATION_START]
     end = events["time_ps"][events["kind"] == EventKind.ITERATION_END]
     workers = "1 worker" if len(threads) == 1 else f"{len(threads)} workers"
-    gaps = np.maximum(begin[1:] - end[:-1], 1) * 1e-12
+    gaps = np.maximum(begin[1:] - end[:-1], 1) * PER_PS
     return median_time(gaps, f"from one iteration to the next, {workers}")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.files.units import PS_PER_S
+from simsched.files.units import PER_PS, PS_PER_S
 from simsched.hardware.pricing import price, without_accesses
 from simsched.hardware.timeline import Timeline
 from simsched.machine.model import Machine
@@ -21,7 +21,6 @@ from simsched.workload.graph import FloatArray, Int64Array, TaskGraph, Workload
 
 #: Of machines made for a recording: one operation is one picosecond, so that times stay exact.
 EXACT_OPS_PER_S = float(PS_PER_S)
-PER_PS = 1e-12
 TRANSFER = "transfer"
 
 

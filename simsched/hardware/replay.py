@@ -13,6 +13,7 @@ from rich.text import Text
 
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, GraphError
+from simsched.files.units import PER_PS
 from simsched.hardware.recorded_graph import Prepared, plain_machine, prepare, schedule
 from simsched.hardware.timeline import Timeline, read_timeline
 from simsched.machine.model import Machine
@@ -24,7 +25,6 @@ from simsched.trace.recording import Recording
 from simsched.trace.run import Run
 from simsched.workload.graph import Workload
 
-PS = 1e-12
 #: Runs of policies that draw at random; odd, so that the median is one of them.
 RUNS = 11
 FloatArray = NDArray[np.float64]
@@ -273,10 +273,10 @@ def _compare(
     middle = int(np.argsort(makespans, kind="stable")[(len(makespans) - 1) // 2])
     simulated = found[middle][1]
     stated = recording.details.get("core_busy_s", [])
-    busy = measured.busy_ps.astype(np.float64) * PS
+    busy = measured.busy_ps.astype(np.float64) * PER_PS
     if len(stated) == recording.n_workers:
         busy = np.asarray(stated, dtype=np.float64)
-    like = simulated.busy_ps[: recording.n_workers].astype(np.float64) * PS
+    like = simulated.busy_ps[: recording.n_workers].astype(np.float64) * PER_PS
     starts = measured.start_ps[placed], simulated.start_ps[:n_tasks][placed]
     makespan = _makespan_s(measured, placed)
     return Replay(
@@ -306,7 +306,7 @@ def _compare(
 def _makespan_s(timeline: Timeline, placed: NDArray[np.bool_]) -> float:
     """Return the time from the first start of the tasks that count to the end of the run."""
     starts = timeline.start_ps[: len(placed)][placed]
-    return (timeline.finish_ps - int(starts.min())) * PS
+    return (timeline.finish_ps - int(starts.min())) * PER_PS
 
 
 def _error(measured: float, simulated: float) -> float:
@@ -351,7 +351,7 @@ def _circumstances(
     if graph.n_edges:
         found.append(f"Dependences: those of the graph ({graph.n_edges}).")
     if graph.arrival_ps.any():
-        last = float(graph.arrival_ps.max()) * PS
+        last = float(graph.arrival_ps.max()) * PER_PS
         found.append(
             f"Submission of tasks: when they were submitted (the last after {last:.4g} s)."
         )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError, HardwareError
+from simsched.files.units import PER_PS
 from simsched.hardware.conversion import to_trace
 from simsched.hardware.mode import Mode
 from simsched.hardware.outcome import Job, Outcome
@@ -108,7 +109,7 @@ def _recording(
 ) -> Recording:
     """Return the outcome of a run as a recording."""
     workload = program.workload
-    seconds = outcome.ps_per_tick * 1e-12
+    seconds = outcome.ps_per_tick * PER_PS
     details = {
         **about,
         "clock": "tsc" if outcome.is_tsc else "clock_monotonic",

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.files.units import PER_PS
 from simsched.trace.schema import EventKind, Trace
-
-PS = 1e-12
 
 #: Events that begin a stretch of work of a task, and that end one.
 OPENING = (EventKind.TASK_START, EventKind.TASK_RESUME)
@@ -73,7 +72,7 @@ def work_times(trace: Trace) -> WorkTimes:
         iteration=events["iteration"][order][begin].astype(np.int32),
         task=events["task"][order][begin].astype(np.int32),
         worker=worker[begin].astype(np.int32),
-        seconds=(time[begin + 1] - time[begin]).astype(np.float64) * PS,
+        seconds=(time[begin + 1] - time[begin]).astype(np.float64) * PER_PS,
     )
 
 
@@ -85,7 +84,10 @@ def iteration_times(trace: Trace) -> dict[int, tuple[float, float]]:
     ends = np.flatnonzero(events["kind"] == EventKind.ITERATION_END)
     for begin, end in zip(starts, ends, strict=True):
         number = int(events["iteration"][begin])
-        found[number] = float(events["time_ps"][begin]) * PS, float(events["time_ps"][end]) * PS
+        found[number] = (
+            float(events["time_ps"][begin]) * PER_PS,
+            float(events["time_ps"][end]) * PER_PS,
+        )
     return found
 
 

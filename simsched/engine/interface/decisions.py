@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, get_args
 
 from simsched.files.errors import PolicyError
-from simsched.policy.contract.base import AcquireOrder
+from simsched.policy.contract.base import AcquireOrder, TimedDecision
 from simsched.policy.contract.decisions import Exchange, Pace, Preempt, Transfer, Wake
 from simsched.policy.contract.executions import Duplicate, Kill
 from simsched.policy.contract.records import NO_SIZES, Decision, numbers_of
@@ -35,7 +35,7 @@ KIND = {decision: number for number, decision in enumerate(DECISIONS)}
 N_NUMBERS = 1 + max(len(numbers_of(decision)) for decision in DECISIONS)
 
 _ALWAYS = (Transfer, Pace, Wake)
-_TIMED = (Preempt, Duplicate, Kill, Transfer, Exchange, Pace, AcquireOrder, Wake)
+_TIMED = get_args(TimedDecision)
 #: what each hook may decide
 HOOKS: dict[str, tuple[type, ...]] = {
     "on_ready": _ALWAYS,

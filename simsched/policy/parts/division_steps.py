@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError
+from simsched.files.units import PER_PS
 from simsched.machine.model import CoreGroup
 from simsched.policy.contract.base import PlanView
 from simsched.workload.builder import accesses, adjacency, build_graph
@@ -117,7 +118,7 @@ def step_program(view: PlanView, threads: int) -> Workload:
     for part, worker in enumerate(sides.devices, start=sides.first_device):
         group = group_of_worker(view, worker)
         kind = graph.kinds.index(group.kind)
-        launch = view.machine.costs.kernel_launch_ps * 1e-12 * group.ops_per_s
+        launch = view.machine.costs.kernel_launch_ps * PER_PS * group.ops_per_s
         costs = fixed_ops[kind] + launch, unit_ops[kind], least_units[kind]
         rows.append(_Row(part, COPY_IN, kind, reads=1.0))
         rows.append(_Row(part, KERNEL, kind, *costs))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
 from simsched.workload.graph import Int64Array
 
@@ -27,4 +28,4 @@ def nearest_host(machine: Machine, domain: int) -> int:
 def host_path(machine: Machine, domain: int) -> tuple[float, float]:
     """Return latency and bytes per second between a domain and its nearest main memory."""
     path = machine.paths[domain][nearest_host(machine, domain)]
-    return path.latency_ps * 1e-12, min(path.core_cap_bytes_per_s[0], machine.link_rate(path))
+    return path.latency_ps * PER_PS, min(path.core_cap_bytes_per_s[0], machine.link_rate(path))

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
+from simsched.files.units import PER_PS
 from simsched.policy.contract.base import (
     Counters,
     HookView,
@@ -28,8 +29,6 @@ from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.workload.mapreduce_job import MAP, REDUCE
 
 Decision = Duplicate | Kill | Transfer
-
-PS = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +101,7 @@ class MapReducePolicy(MapReduceCluster[T]):
         if won is not None and won.task == task:
             state.done[won.node] += 1
             began_ps = won.entered_ps[0] if won.entered_ps else won.sent_ps
-            state.ended[task] = (view.live.now_ps() - began_ps) * PS
+            state.ended[task] = (view.live.now_ps() - began_ps) * PER_PS
             self.learn(view, state, won)
         state.forget(task)
         state.end(task)

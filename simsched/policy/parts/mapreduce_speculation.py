@@ -7,8 +7,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from simsched.files.units import PER_PS
 from simsched.policy.contract.base import HookView, param, seconds_to_ps
-from simsched.policy.parts.mapreduce import PS, MapReducePolicy
+from simsched.policy.parts.mapreduce import MapReducePolicy
 from simsched.policy.parts.mapreduce_formulas import (
     MAP_WEIGHTS,
     REDUCE_WEIGHTS,
@@ -83,11 +84,11 @@ class SpeculativePolicy(MapReducePolicy[H]):
 
     def rate(self, view: HookView, state: H, attempt: Attempt) -> float:
         """Return the progress rate per second."""
-        return progress_rate(self.score(state, attempt), running_ps(view, attempt) * PS)
+        return progress_rate(self.score(state, attempt), running_ps(view, attempt) * PER_PS)
 
     def remaining_s(self, view: HookView, state: H, attempt: Attempt) -> float:
         """Return the estimated remaining time in seconds."""
-        return time_to_end(self.score(state, attempt), running_ps(view, attempt) * PS)
+        return time_to_end(self.score(state, attempt), running_ps(view, attempt) * PER_PS)
 
     def reported(self, view: HookView, state: H, kind: int) -> list[Attempt]:
         """Return the attempts at tasks of a kind of which anything is known, by worker."""

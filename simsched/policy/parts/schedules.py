@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from simsched.files.units import PER_PS
 from simsched.machine.model import CoreGroup, Machine
 from simsched.policy.contract.base import PlanView
 from simsched.workload.builder import adjacency, entries
@@ -160,6 +161,6 @@ def _nodes(
         for origin, node in enumerate(nearest):
             if origin != to and node != nearest[to]:
                 path = machine.paths[domain][node]
-                latency[origin, to] = path.latency_ps * 1e-12
+                latency[origin, to] = path.latency_ps * PER_PS
                 byte_time[origin, to] = 1.0 / path.core_cap_bytes_per_s[0]
     return dense.astype(np.int32), latency, byte_time

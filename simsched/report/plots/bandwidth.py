@@ -8,9 +8,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from simsched.analysis.metrics import PS, memory_kinds
+from simsched.analysis.metrics import memory_kinds
 from simsched.engine.paths import path_nodes
 from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.units import PER_PS
 from simsched.report.plots.common import (
     COLOURS,
     add_legend,
@@ -47,14 +48,14 @@ def rates(
     begin, end, path, moved = flow_times(run.trace)
     node = path_nodes(machine, run.worker_thread)[path]
     first, last = int(time[0]), int(time[-1])
-    edges = np.linspace(first * PS, max(last, first + 1) * PS, bins + 1)
+    edges = np.linspace(first * PER_PS, max(last, first + 1) * PER_PS, bins + 1)
     groups = memory_kinds(machine)
     if by == "node":
         groups = {each.name: [index] for index, each in enumerate(machine.nodes)}
     used = {
         name: spread(
-            begin.astype(np.float64) * PS,
-            end.astype(np.float64) * PS,
+            begin.astype(np.float64) * PER_PS,
+            end.astype(np.float64) * PER_PS,
             moved.astype(np.float64),
             np.isin(node, members),
             edges,

@@ -12,6 +12,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from simsched.files.units import PER_PS
 from simsched.report.plots.common import (
     COLOURS,
     add_legend,
@@ -77,16 +78,16 @@ def gantt(
     n_rows = int(row_of.max()) + 1
     axes = axes_for(ax, 9.0, min(7.0, 1.6 + 0.16 * n_rows))
     borders = _name_domains(axes, run, row_of)
-    factor, unit = time_axis(axes, end * 1e-12)
-    set_limits(axes, (begin * 1e-12 / factor, end * 1e-12 / factor), (n_rows - 0.5, -0.5))
+    factor, unit = time_axis(axes, end * PER_PS)
+    set_limits(axes, (begin * PER_PS / factor, end * PER_PS / factor), (n_rows - 0.5, -0.5))
     if whole:
         _draw_bars(axes, bars, row_of, factor)
         note = f"{bars.n_tasks:,} tasks begin; every interval is drawn"
     else:
         edges = np.linspace(begin, end, COLUMNS + 1)
         _draw_cells(axes, bars, occupancy(bars, row_of, edges), share, factor)
-        width, small = time_scale((edges[1] - edges[0]) * 1e-12)
-        wide = (edges[1] - edges[0]) * 1e-12 / width
+        width, small = time_scale((edges[1] - edges[0]) * PER_PS)
+        wide = (edges[1] - edges[0]) * PER_PS / width
         note = (
             f"added up: {bars.n_tasks:,} tasks, {len(bars):,} intervals; a cell is {wide:.3g} "
             f"{small} of {share} worker{'s' * (share > 1)};\n"
@@ -121,7 +122,7 @@ def _colours(layers: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _draw_bars(axes: Axes, bars: Bars, row_of: NDArray[np.int64], factor: float) -> None:
-    scale = 1e-12 / factor
+    scale = PER_PS / factor
     left, right = bars.start_ps * scale, bars.end_ps * scale
     row = row_of[bars.worker]
     x = np.stack([left, right, right, left], axis=1)
@@ -144,7 +145,7 @@ def _draw_cells(
     width = (end - begin) / bins * share
     strength = np.clip(busy_ps.sum(axis=2) / width, 0.0, 1.0)[..., None]
     colour = _colours(bars.layers)[busy_ps.argmax(axis=2)]
-    scale = 1e-12 / factor
+    scale = PER_PS / factor
     axes.imshow(
         1.0 - strength * (1.0 - colour),
         aspect="auto",
@@ -171,7 +172,7 @@ def _mark(axes: Axes, bars: Bars, factor: float) -> None:
     """Draw the beginnings of iterations, and the legend."""
     if len(bars.iteration_ps) <= MAX_LINES:
         for time in bars.iteration_ps.tolist():
-            axes.axvline(time * 1e-12 / factor, color="#888888", linewidth=0.6, linestyle=":")
+            axes.axvline(time * PER_PS / factor, color="#888888", linewidth=0.6, linestyle=":")
     used = np.bincount(bars.layer, minlength=len(bars.layers)) > 0
     colours = _colours(bars.layers)
     handles = [

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simsched.analysis.recordings import recording_of
 from simsched.files.errors import ConfigurationError
+from simsched.files.units import PER_PS
 from simsched.trace.exporters._classes import Classes
 from simsched.trace.exporters._timeline import Activity, timeline
 from simsched.trace.run import Run
@@ -51,7 +52,7 @@ def busy_bars(run: Run, start_s: float | None = None, end_s: float | None = None
     end = int(time[-1]) if end_s is None else round(end_s * 1e12)
     if end <= begin:
         raise ConfigurationError(
-            f"time: found {begin * 1e-12} s to {end * 1e-12} s, accepted a time that is not empty"
+            f"time: found {begin * PER_PS} s to {end * PER_PS} s, accepted a time that is not empty"
         )
     whole = _whole.get(run)
     if whole is None:

@@ -7,11 +7,10 @@ from dataclasses import fields
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
+from simsched.files.units import PER_PS
 from simsched.machine.caches import CacheLevel
 from simsched.machine.model import Machine, MemoryNode, RuntimeCosts
 from simsched.reproduction.probes import chosen, machine_of, probe
-
-PS = 1e-12
 
 
 @probe("machine_count")
@@ -108,7 +107,7 @@ def access_latency_s(*, machine: str, kind: str, hops: int = 0) -> float:
     """
     model = machine_of(machine)
     values = [
-        model.paths[domain][node].latency_ps * PS
+        model.paths[domain][node].latency_ps * PER_PS
         for domain in range(model.n_domains)
         for node in model.nodes_of_kind(kind)
         if _hops(model, domain, node) == hops
@@ -157,7 +156,7 @@ def traversal_time_s(
     caps.append(model.link_rate(path))
     caps.append((path.write_core_cap if write else path.core_cap_bytes_per_s)[0])
     latency = path.write_latency if write else path.latency_ps
-    return latency * PS + moved_bytes / min(caps)
+    return latency * PER_PS + moved_bytes / min(caps)
 
 
 @probe("traversal_ratio")
@@ -193,7 +192,7 @@ def runtime_cost_s(*, machine: str, cost: str, distance: int = 0) -> float:
     value = chosen("cost", cost, known)
     if isinstance(value, tuple):
         value = value[min(distance, len(value) - 1)]
-    return float(value) * PS
+    return float(value) * PER_PS
 
 
 def _nodes(machine: str, kind: str) -> list[MemoryNode]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.files.units import PER_PS
 from simsched.trace.exporters._source import detail, events_of
 from simsched.trace.flows import flow_times, spread
 from simsched.trace.recording import Recording
 
-PS = 1e-12
 ALL_MEMORY = "memory"  #: the one series of a recording that does not know where its paths lead
 
 HALF_A_BYTE = 0.5
@@ -35,12 +35,12 @@ def node_bandwidth(
         names, node = [ALL_MEMORY], np.zeros(len(path), np.int64)
     else:
         node = leads[path]
-    start_s, end_s = begin.astype(np.float64) * PS, end.astype(np.float64) * PS
+    start_s, end_s = begin.astype(np.float64) * PER_PS, end.astype(np.float64) * PER_PS
     n_bytes = moved.astype(np.float64)
     result = {}
     for index, name in enumerate(names):
         if np.any(node == index):
-            rates = spread(start_s, end_s, n_bytes, node == index, edges * PS)
-            rates[rates * np.diff(edges * PS) < HALF_A_BYTE] = 0.0  # what rounding has left
+            rates = spread(start_s, end_s, n_bytes, node == index, edges * PER_PS)
+            rates[rates * np.diff(edges * PER_PS) < HALF_A_BYTE] = 0.0  # what rounding has left
             result[name] = np.rint(rates).astype(np.int64)
     return edges.astype(np.int64), result

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from simsched.files.errors import TraceError
+from simsched.files.units import PER_PS
 from simsched.trace.importers._events import make_trace, overlapping
 from simsched.trace.importers._rows import LINE, SetAside, numbers
 from simsched.trace.importers._starpu_graph import (
@@ -250,7 +251,7 @@ def _workload(
     class_names = sorted(set(tasks["Name"]))
     number = {name: i for i, name in enumerate(class_names)}
     kinds = tuple(sorted(set(tasks["kind"]), key=lambda kind: (kind != MAIN_MEMORY, kind)))
-    tasks["duration_s"] = (end - start) * 1e-12
+    tasks["duration_s"] = (end - start) * PER_PS
     ops, counts = operations(tasks, kinds, trace.timings)
     block_bytes, accessed, scratch = handle_accesses(tasks, str(path), trace.aside)
     graph = build_graph(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simsched.files.units import PER_PS
 from simsched.policy import HookView, Plan, PlanView, param, preset, register, seconds_to_ps
 from simsched.policy.parts.accelerator import Layout
 from simsched.policy.parts.accelerator_copies import most_batch_copies, pieces, pinned_copies
@@ -20,8 +21,6 @@ from simsched.policy.parts.accelerator_pool import (
 )
 from simsched.policy.parts.predictors import PREDICTORS, held_out_errors, predicted_seconds
 from simsched.workload.graph import BoolArray, FloatArray, Int64Array, TaskGraph
-
-PS = 1e-12
 
 
 def headroom_s(target_s: float, queued_s: float, own_s: float, others_s: float) -> float:
@@ -172,7 +171,7 @@ class Baymax(ReorderingPolicy[BaymaxState]):
             state.queries[number] = query
         elif self.refills and state.now.is_kernel[task]:
             before = list(state.queries)[: list(state.queries).index(number)]
-            used_s, others_s = (now_ps - query.began_ps) * PS, self._needed_s(state, before)
+            used_s, others_s = (now_ps - query.began_ps) * PER_PS, self._needed_s(state, before)
             known_s = state.queued_s, own_s, query.submitted_s, others_s
             query.headroom_s = refilled_s(target_s, used_s, *known_s)
         query.submitted_s += float(state.part_s[task])

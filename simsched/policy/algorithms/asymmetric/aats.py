@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from simsched.files.units import PER_PS
 from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
@@ -175,7 +176,7 @@ class Aats(PlacedPolicy[AatsState]):
         if state.steals or state.graph is None or not state.is_pooled[task]:
             return
         ops = float(state.graph.ops[state.kind_row[worker], task])
-        time_s = view.live.executed_ps(task) * 1e-12
+        time_s = view.live.executed_ps(task) * PER_PS
         if time_s > 0.0 and 0.0 < ops < np.inf:
             place = int(np.searchsorted(state.classes, state.graph.task_class[task]))
             group = int(state.seats.group[worker])

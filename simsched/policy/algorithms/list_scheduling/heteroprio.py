@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from simsched.files.units import PER_PS
 from simsched.policy import HookView, PlanView, param, register
 from simsched.policy.parts.runtime_like import HOST, MEMORY, TYPES, Like, Mean, likes, take_newest
 from simsched.policy.parts.runtime_queues import QueuedRuntime
@@ -231,4 +232,4 @@ class Heteroprio(QueuedRuntime[Buckets]):
         bucket.executed[kind] += 1.0 / max(1, bucket.n_executed - 1)
         scale = sum(bucket.executed)
         bucket.executed = [share / scale for share in bucket.executed]
-        bucket.time_s[kind].add((view.live.now_ps() - buckets.begun_ps[worker]) * 1e-12)
+        bucket.time_s[kind].add((view.live.now_ps() - buckets.begun_ps[worker]) * PER_PS)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from simsched.files.units import PER_PS
 from simsched.policy import (
     Counters,
     HookView,
@@ -107,7 +108,7 @@ class Numalb(PlacedPolicy[NumalbState]):
         graph = view.workload.graph
         before = state.worker_of
         state.worker_of = balance(
-            state.duration_ps.astype(np.float64) * 1e-12,
+            state.duration_ps.astype(np.float64) * PER_PS,
             before,
             view.worker_domain,
             messages(graph),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from simsched.files.units import PER_PS
 from simsched.policy import (
     PARENT_FIRST,
     AcquireStep,
@@ -125,12 +126,12 @@ class Tatl(PlacedPolicy[TatlState]):
 
     def thresholds(self, view: HookView, state: TatlState, worker: int) -> tuple[int, int]:
         """Return s and S of a worker's queue, in entries."""
-        seconds = view.live.now_ps() * 1e-12
+        seconds = view.live.now_ps() * PER_PS
         costs = view.machine.costs
         arriving = state.pushed[worker] / seconds if seconds > 0 else 0.0
         leaving = state.popped[worker] / seconds if seconds > 0 else 0.0
         return queue_thresholds(
-            self.capacity, arriving * costs.push_ps * 1e-12, leaving * costs.pop_ps * 1e-12
+            self.capacity, arriving * costs.push_ps * PER_PS, leaving * costs.pop_ps * PER_PS
         )
 
     def _left(self, view: HookView, state: TatlState, owner: int, size: int) -> None:
