@@ -435,7 +435,7 @@ def execute(case: RandomCase, make: Any, check: Any = None) -> Iterator[tuple[st
                     check(backend)
     except SimschedError as error:
         yield "error", f"{type(error).__name__}: {error}"
-        yield "now", backend.now_ps()
+        yield "now", hooks.state.now_ps()
     trace = backend.trace()
     yield "n_events", len(trace)
     for name, column in trace.events.items():
