@@ -30,6 +30,7 @@ from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, answered, check_code, check_policy
 from simsched.files.atomic import write_bytes
+from simsched.files.bounded import unreadable
 from simsched.files.errors import ConfigurationError, SimschedError
 
 Client = Any
@@ -150,7 +151,7 @@ class _Flight:
             try:
                 content = path.read_bytes()
             except OSError as error:
-                raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
+                raise ConfigurationError(unreadable(path, error)) from error
             key = f"simsched-{self._run}-file-{len(self._files)}"
             self._files[name] = self.client.submit(bytes, content, key=key, pure=False)
         return self._files[name]

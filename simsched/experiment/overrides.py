@@ -143,7 +143,9 @@ def _keys(key: str, known: Labels) -> list[str]:
 
 def labels_in(document: Document) -> Labels:
     """Return what tables call the machines, workloads and policies of an experiment."""
-    data = {what: document.data[what] for what in COMBINED if what in document.data}
+    data = document.data
+    if isinstance(data, dict):  # anything else is refused whole
+        data = {what: data[what] for what in COMBINED if what in data}
     combined = validate_document(changed(document, data, {}), Combined)
     return {what: labels(getattr(combined, what)) for what in COMBINED}
 

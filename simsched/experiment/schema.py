@@ -25,8 +25,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
-from simsched.files.errors import ConfigurationError, unknown_name
-from simsched.files.yaml_reader import FieldError, Section, shown
+from simsched.files.errors import ConfigurationError, shown, unknown_name
+from simsched.files.yaml_reader import FieldError, Section
 from simsched.names.specs import format_spec, from_spec, gather
 from simsched.names.user_code import is_file_spec
 from simsched.names.yaml_fields import FileName, Several, refuse_repeats

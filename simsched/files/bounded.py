@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from simsched.files.errors import ConfigurationError, SimschedError
+from simsched.files.errors import ConfigurationError, SimschedError, nearest_hint
 from simsched.files.limits import TEXT_BYTES
 
 GZIP_MAGIC = b"\x1f\x8b"
 _PIECE = 1 << 20
+_YAML = {".yaml", ".yml"}
 
 
 def read_text(path: Path, error: type[SimschedError] = ConfigurationError) -> str:
@@ -48,10 +49,21 @@ def unreadable(path: Path, problem: Exception, accepted: str = "a file") -> str:
     `problem` was raised on opening or reading it; `accepted` should be there instead of a
     directory.
     """
+    if isinstance(problem, FileNotFoundError):
+        return f"{path}: no such file{nearest_hint(path.name, _siblings(path))}"
     if isinstance(problem, IsADirectoryError):
         return f"{path}: found a directory, accepted: {accepted}"
     reason = problem.strerror if isinstance(problem, OSError) else None
     return f"{path}: cannot be read: {reason or problem}"
+
+
+def _siblings(path: Path) -> list[str]:
+    """Return the names of the files of one kind beside a path."""
+    kinds = _YAML if path.suffix in _YAML else {path.suffix}
+    try:
+        return [other.name for other in path.parent.iterdir() if other.suffix in kinds]
+    except (OSError, ValueError):
+        return []
 
 
 @contextmanager

@@ -8,7 +8,7 @@ name, the nearest valid one.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 #: Whatever code of users may raise, but interruptions.
 ANY_ERROR = (Exception, SystemExit, GeneratorExit)
@@ -61,6 +61,20 @@ def with_article(kind: type) -> str:
     """Return the name of a type behind a or an."""
     name = kind.__name__
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def shown(value: object) -> str:
+    """Return a value as messages show it: short, on one line."""
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple) and len(value) > 4:
+        return f"a list of {len(value)} values"
+    if value is None or value == "":
+        return "nothing"
+    if isinstance(value, int) and abs(value) > 10**40:
+        return "an integer of more than 40 digits"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def nearest(name: str, accepted: Iterable[str]) -> str | None:

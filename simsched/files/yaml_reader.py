@@ -23,7 +23,7 @@ from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from simsched.files.bounded import is_directory, is_there, is_utf16, unreadable
-from simsched.files.errors import ConfigurationError, nearest, unknown_name
+from simsched.files.errors import ConfigurationError, nearest, shown, unknown_name
 from simsched.files.limits import YAML_BYTES, YAML_VALUES
 from simsched.files.resources import data_dir
 
@@ -184,10 +184,6 @@ def _read_text(path: Path) -> str:
     try:
         with path.open("rb") as stream:
             raw = stream.read(YAML_BYTES.value + 1)
-    except FileNotFoundError:
-        close = nearest(path.name, _siblings(path))
-        hint = f"; did you mean {close!r}?" if close else ""
-        raise ConfigurationError(f"{path}: no such file{hint}") from None
     except (OSError, ValueError) as error:
         raise ConfigurationError(unreadable(path, error, "a YAML file")) from error
     if len(raw) > YAML_BYTES.value:
@@ -198,14 +194,6 @@ def _read_text(path: Path) -> str:
         line = raw.count(b"\n", 0, error.start) + 1
         found = "UTF-16" if is_utf16(raw) else "bytes that are not UTF-8 text"
         raise ConfigurationError(f"{path}:{line}: found {found}, accepted: UTF-8") from error
-
-
-def _siblings(path: Path) -> list[str]:
-    """Return the names of the YAML files beside a path."""
-    try:
-        return [other.name for other in path.parent.iterdir() if other.suffix in {".yaml", ".yml"}]
-    except OSError:
-        return []
 
 
 class _Builder:
@@ -330,15 +318,3 @@ def key_path(loc: KeyPath) -> str:
 
 def _locate(where: str, loc: KeyPath, message: str) -> str:
     return ": ".join(part for part in (where, key_path(loc), message) if part)
-
-
-def shown(value: object) -> str:
-    """Return a value as messages show it, shortened."""
-    if isinstance(value, Mapping):
-        return "a mapping"
-    if isinstance(value, list | tuple) and len(value) > 4:
-        return f"a list of {len(value)} values"
-    if value is None:
-        return "nothing"
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -18,8 +18,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from simsched.files.errors import ConfigurationError
-from simsched.files.yaml_reader import FieldError, shown
+from simsched.files.errors import ConfigurationError, shown
+from simsched.files.yaml_reader import FieldError
 
 _NAME = re.compile(r"[^\[\]]+")
 _PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z][A-Za-z0-9_.-]*)?")

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from simsched.files.bounded import unreadable
 from simsched.files.errors import ANY_ERROR, ConfigurationError, unknown_name
 from simsched.files.limits import POLICY_FILES, policy_files_allowed
 from simsched.names.imports import user_imports
@@ -152,10 +153,9 @@ def _stamps(what: str, files: list[Path] | dict[Path, int]) -> dict[Path, int]:
         try:
             found[path] = path.stat().st_mtime_ns
             if path.is_dir():
-                raise ConfigurationError(f"{path}: found a directory, accepted: a Python file")
+                raise IsADirectoryError
         except OSError as error:
-            reason = f"{what} file cannot be read: {error.strerror}"
-            raise ConfigurationError(f"{path}: {reason}") from error
+            raise ConfigurationError(unreadable(path, error, f"a {what} file")) from error
     return found
 
 

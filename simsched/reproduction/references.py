@@ -19,7 +19,7 @@ from typing import Any
 
 from simsched.engine.run import simulate
 from simsched.files.bounded import read_text
-from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
+from simsched.files.errors import ConfigurationError, SimschedError, shown, unknown_name
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.policy import make_policy
@@ -139,7 +139,7 @@ def _check_head(head: list[str], where: str) -> None:
     """Refuse a head without the columns, with one of them twice, or with other separators."""
     for name in COLUMNS:
         if name not in head:
-            message = f"found columns {', '.join(head)}, accepted with {name}"
+            message = f"found columns {shown(', '.join(head))}, accepted with {name}"
             for separator, called in (("\t", "tabs"), (";", "semicolons")):
                 if any(separator in column for column in head):
                     message = f"found columns separated by {called}, accepted commas"

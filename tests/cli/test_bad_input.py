@@ -103,7 +103,10 @@ def write(folder: Path, *, lines: dict[str, str] | None = None) -> Path:
             {"metrics": "[stealz]"},
             r"bad\.yaml:5: metrics\[0\]: unknown metric 'stealz'; did you mean 'steals'",
         ),
-        ({"machines": "{name: ''}"}, r"bad\.yaml:2: .*found '', accepted: at least 1 character$"),
+        (
+            {"machines": "{name: ''}"},
+            r"bad\.yaml:2: .*found nothing, accepted: at least 1 character$",
+        ),
         ({"sweep": "{zip: {a: []}}"}, r"bad\.yaml:5: .*found \[\], accepted: at least 1 item$"),
         ({"name": "[unclosed"}, r"bad\.yaml:\d: not valid YAML"),
         ({"name": "!!python/object:os.system x"}, r"bad\.yaml:1: .*found the tag.*accepted: plain"),
@@ -139,6 +142,7 @@ def test_files_that_are_no_experiment(
     (tmp_path / "bad.yaml").write_bytes(content)
     assert re.search(pattern, refused("run", "bad.yaml"))
     refused("check", "bad.yaml")
+    assert re.search(pattern, refused("compare", "cilk", "laws", "-e", "bad.yaml"))
 
 
 def test_a_missing_experiment(refused: Refused, tmp_path: Path) -> None:
@@ -287,7 +291,7 @@ def test_a_truncated_measurement(refused: Refused, tmp_path: Path) -> None:
     path = tmp_path / "task-stats.csv.gz"
     path.write_bytes(gzip.compress(b'"task","parent"\n1,0\n' * 100)[:-20])
     assert "truncated gzip" in refused("check", path)
-    assert "cannot be read" in refused("check", tmp_path / "none.csv.gz")
+    assert "no such file" in refused("check", tmp_path / "none.csv.gz")
     path.write_bytes(gzip.compress(b'"task","parent"\n1,0\n'))
     assert "task-stats.csv.gz: found no column 'child_number'" in refused("check", path)
 
@@ -379,7 +383,7 @@ def test_files_that_cannot_be_written(
         (("export", "heat_small", "g.txt"), r"found the suffix '.txt', accepted"),
         (("export", "heet_small", "g.dot"), r"did you mean 'heat_small'"),
         (("validate", "g", "--machine", "opteron8"), r"'opteron8'; did you mean 'opteron48'"),
-        (("check", "none.json"), r"none\.json: cannot be read"),
+        (("check", "none.json"), r"none\.json: no such file"),
         (("conformance", "--policy", "batz"), r"'batz'; did you mean 'bats'"),
         (("conformance", "--workload", "heet"), r"'heet'; did you mean 'heat'"),
     ],

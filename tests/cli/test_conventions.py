@@ -205,7 +205,7 @@ def test_a_task_graph_file_as_workload(simsched: Command, experiment: Path) -> N
             ("run", "EXPERIMENT", "-w", "heat[row=8]"),
             "--workload: workload heat: unknown parameter ",
         ),
-        (("run", "EXPERIMENT", "-w", "g.dot"), "g.dot: cannot be read: No such file"),
+        (("run", "EXPERIMENT", "-w", "g.dot"), "g.dot: no such file"),
         (("run", "EXPERIMENT", "--set", "policis=1"), "unknown key 'policis'; did you mean 'polic"),
         (("run", "EXPERIMENT", "--set", "machines.0.set.costs.stel=1 us"), "'costs.steal'?"),
         (("run", "EXPERIMENT", "--set", "machines.0.pinning=scater"), "did you mean 'scatter'?"),

@@ -94,7 +94,7 @@ def test_a_workload_in_a_file_is_shown_run_and_exported(simsched: Any, tmp_path:
         ("pair.py", "x = 1\n", "found no workload, accepted a function below @simsched."),
         ("pair.py", "x = y\n", "pair.py, line 1: NameError: name 'y' is not defined"),
         ("pair.py", "raise SystemExit\n", "accepted: a file that defines a workload"),
-        ("pair.py", None, "pair.py: workload file cannot be read: No such file or directory"),
+        ("pair.py", None, "pair.py: no such file"),
         ("pair.py:test_many[task=3]", PAIR, "workload test_many: unknown parameter 'task'"),
     ],
 )

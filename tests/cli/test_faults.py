@@ -107,7 +107,7 @@ def test_a_graph_file_names_its_iterations_and_missing_files(
     takes = "cost: c, cost_unit: ops, iterations: 1000000000000"
     path = write(tmp_path, lines={"workloads": f"[{{file: g.dot, {takes}}}]"})
     assert "accepted a whole number, 1 to 2147483647" in refused("run", path)
-    assert "none.json: cannot be read" in refused("export", "none.json", "g.graphml")
+    assert "none.json: no such file" in refused("export", "none.json", "g.graphml")
 
 
 @pytest.mark.parametrize("words", [(), ("show",)])

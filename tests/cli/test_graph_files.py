@@ -78,7 +78,7 @@ def test_show_check_and_export_take_files_with_options(simsched):
             "d.dot[cost=size, cost_unt=ops]",
             "d.dot: format dot: unknown option 'cost_unt'; ",
         ),
-        ("none.dot[cost=size, cost_unit=s]", "none.dot: cannot be read: No such file"),
+        ("none.dot[cost=size, cost_unit=s]", "none.dot: no such file"),
         ("d.dot[cost=size, cost_unit=ops, iterations=0]", "iterations: found 0, accepted a whole"),
     ],
 )
@@ -132,7 +132,7 @@ def test_conformance_takes_files_as_run_does(simsched):
     assert found["events"] > 0
     for spec, message in (
         ("d.dot", "with the option cost, FILE[cost=NAME, cost_unit=UNIT]; accepted: size"),
-        ("none.dot[cost=size, cost_unit=s]", "none.dot: cannot be read: No such file"),
+        ("none.dot[cost=size, cost_unit=s]", "none.dot: no such file"),
     ):
         code, output, messages = simsched(*words, "-w", spec)
         assert (code, output) == (2, "")

@@ -71,7 +71,7 @@ def test_costs_are_written_beside_the_machine(simsched, sampling):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("nowhere.csv",), "nowhere.csv: found no such file or directory"),
+        (("nowhere.csv",), "nowhere.csv: no such file"),
         (
             ("EMPTY",),
             "empty: found contents of no known format; accepted with an explicit format: chrome, "

@@ -72,7 +72,7 @@ def test_what_starpu_calls_heft_is_dmda(tmp_path, capsys):
     [
         ("", "found an empty file"),
         (HEAD, "found no row below the head"),
-        ("machine,policy,tiles,makespan_ms\nmirage,dmda,3,50\n", ":1: found columns machine"),
+        ("machine,policy,tiles,makespan_ms\nmirage,dmda,3,50\n", ":1: found columns 'machine"),
         (HEAD + "mirage,dmda,3,50\n", ":2: found 4 values, accepted 5"),
         (
             "machine;policy;tiles_per_side;makespan_ms\nmirage;dmda;3;50\n",

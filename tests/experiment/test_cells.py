@@ -121,8 +121,8 @@ def test_a_fixed_workload_seed_gives_every_run_the_same_graph(make_plain: Any) -
             "workloads\\[0\\].row: .*did you mean 'rows'",
         ),
         ({"workloads": [{"name": "heat", "rows": -5}]}, "rows: found -5"),
-        ({"workloads": ["montage.json"]}, "montage.json: cannot be read"),
-        ({"workloads": [{"file": "no.dot"}]}, "no.dot: cannot be read"),
+        ({"workloads": ["montage.json"]}, "montage.json: no such file"),
+        ({"workloads": [{"file": "no.dot"}]}, "no.dot: no such file"),
         ({"machines": [{"name": "opteron48", "workers": 49}]}, "workers: found 49, accepted 1"),
         (
             {"machines": [{"name": "opteron48", "set": {"costs.stea": "1 ns"}}]},

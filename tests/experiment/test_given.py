@@ -168,7 +168,7 @@ class Undecorated(PlacedPolicy):
         ("cilk_a", {"machine": 3}, "machine: found 3 of type int"),
         ("cilk_a", {"workload": "fork_jion"}, "unknown workload 'fork_jion'; did you mean"),
         ("cilk_a", {"workload": 2.5}, "workload: found 2.5 of type float"),
-        ("cilk_a", {"workload": Path("no.json")}, "no.json: cannot be read"),
+        ("cilk_a", {"workload": Path("no.json")}, "no.json: no such file"),
         ("cilk_a", {"seeds": 0}, "seeds: found 0"),
         ("cilk_a", {"workers": 99}, "workers: found 99"),
         ("cilk_a", {"pinning": "tight"}, "pinning: found 'tight', accepted: 'scatter' or"),

@@ -334,7 +334,7 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("text", "spec", "message"),
         [
-            (None, "", "cannot be read: No such file"),
+            (None, "", "no such file"),
             ("x = 1", "", "found no policy"),
             (MINE, ":Mien", "unknown policy class or preset 'Mien'; did you mean 'Mine'"),
             (

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from simsched.files.bounded import member, read_text
+from simsched.files.bounded import member, read_text, unreadable
 from simsched.files.errors import ConfigurationError
 
 MAX_LINKS = 8
@@ -27,8 +27,7 @@ def real_file(path: Path) -> Path:
             with path.open("rb") as file:
                 head = file.read(257)
         except OSError as error:
-            found = f"cannot be read: {error.strerror or error}"
-            raise ConfigurationError(f"{path}: {found}") from error
+            raise ConfigurationError(unreadable(path, error)) from error
         name = head.decode("utf-8", "replace")
         if len(head) > 256 or not name.strip(".") or _NOT_IN_NAMES.search(name):
             return path

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from simsched.files.errors import PolicyError, unknown_name, with_article
-from simsched.files.yaml_reader import shown
+from simsched.files.errors import PolicyError, shown, unknown_name, with_article
 
 MAX_INDEX = 2**31 - 1
 MAX_WHOLE = 2**63 - 1

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from simsched.files.bounded import read_text
-from simsched.files.errors import TraceError
-from simsched.workload.importers._source import shown
+from simsched.files.errors import TraceError, shown
 
 BETWEEN = re.compile(r"[\s,]*")
 UNFINISHED = re.compile(r"[-+.\w\\]*")

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from simsched.files.errors import TraceError
+from simsched.files.bounded import unreadable
+from simsched.files.errors import TraceError, shown
 from simsched.trace.importers._rows import open_text
-from simsched.workload.importers._source import shown
 
 FIELD = re.compile(r"([A-Za-z][A-Za-z0-9_]*):(?:[ \t](.*))?")
 
@@ -69,7 +69,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         number += 1 + error.object.count(b"\n", 0, error.start)  # many lines are decoded at once
         raise TraceError(f"{path}:{number}: found bytes that are not UTF-8 text") from error
     except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise TraceError(unreadable(path, error)) from error
 
 
 def _add_field(path: Path, number: int, text: str, record: Record, *, ended: bool) -> str:

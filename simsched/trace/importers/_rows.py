@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from simsched.files.bounded import GZIP_MAGIC
+from simsched.files.bounded import GZIP_MAGIC, unreadable
 from simsched.files.errors import TraceError, nearest_hint
 from simsched.files.limits import TEXT_BYTES
 
@@ -103,7 +103,7 @@ def open_text(path: Path) -> tuple[io.TextIOWrapper, _Watched]:
         magic = file.read(2)
         file.seek(0)
     except OSError as error:
-        raise TraceError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise TraceError(unreadable(path, error)) from error
     inner = gzip.GzipFile(fileobj=file) if magic == GZIP_MAGIC else file
     watched = _Watched(path, inner, file)
     return io.TextIOWrapper(

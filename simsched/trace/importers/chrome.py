@@ -26,7 +26,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from simsched.files.errors import ConfigurationError, TraceError
+from simsched.files.errors import ConfigurationError, TraceError, shown
 from simsched.files.limits import TASKS, WORKERS
 from simsched.files.yaml_reader import Section, validate
 from simsched.trace.importers._chrome_json import EVENTS, ChromeFile
@@ -34,7 +34,6 @@ from simsched.trace.importers._rows import SetAside, open_text
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
-from simsched.workload.importers._source import shown
 
 PS_PER_US = 10**6
 UNITS = ("ms", "ns")

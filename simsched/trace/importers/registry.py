@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from simsched.files.bounded import is_there
+from simsched.files.bounded import unreadable
 from simsched.files.errors import TraceError
 from simsched.names.extensions import blamed, check_returned
 from simsched.names.formats import Format, only_fitting
@@ -148,5 +148,7 @@ def recognise(path: Path, others: Sequence[str] = ()) -> str:
 
 
 def _check_there(path: Path) -> None:
-    if not is_there(path):
-        raise TraceError(f"{path}: found no such file or directory")
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        raise TraceError(unreadable(path, error)) from error

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simsched.files.errors import GraphError, unknown_name
-from simsched.workload.importers._source import number, shown, whole
+from simsched.files.errors import GraphError, shown, unknown_name
+from simsched.workload.importers._source import number, whole
 
 NO_NAMES = "a JSON list of strings"
 

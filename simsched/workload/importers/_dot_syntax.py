@@ -19,8 +19,7 @@ from typing import Any, NamedTuple
 
 import networkx as nx
 
-from simsched.files.errors import GraphError
-from simsched.workload.importers._source import shown
+from simsched.files.errors import GraphError, shown
 
 TOKEN = re.compile(
     r"""(?P<space>[ \t\r\n\f\v]+|//[^\n]*|/\*.*?\*/|(?:(?<=\n)|\A)\#[^\n]*)

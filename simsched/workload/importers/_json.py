@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from simsched.files.bounded import parse_json, read_text
-from simsched.files.errors import GraphError
-from simsched.workload.importers._source import number, shown
+from simsched.files.errors import GraphError, shown
+from simsched.workload.importers._source import number
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import math
 import zlib
 from pathlib import Path
 
-from simsched.files.bounded import GZIP_MAGIC
-from simsched.files.errors import GraphError
+from simsched.files.bounded import GZIP_MAGIC, unreadable
+from simsched.files.errors import GraphError, shown
 
 HEAD_BYTES = 65536
 
@@ -22,7 +22,7 @@ def read_head(path: Path) -> bytes:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
     except OSError as error:
-        raise GraphError(f"{path}: cannot be read: {error.strerror or error}") from error
+        raise GraphError(unreadable(path, error)) from error
     if not head.startswith(GZIP_MAGIC):
         return head.removeprefix(codecs.BOM_UTF8)
     unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
@@ -69,13 +69,3 @@ def whole(value: object, where: str, *, least: int = 0, most: int = 2**63 - 1) -
             f"{where}: found {shown(value)}, accepted an integer from {least} to {most}"
         )
     return result
-
-
-def shown(value: object) -> str:
-    """Return a value as it appears in a message: short, on one line."""
-    if value is None or value == "":
-        return "nothing"
-    if isinstance(value, int) and abs(value) > 10**40:
-        return "an integer of more than 40 digits"
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

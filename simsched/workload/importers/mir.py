@@ -42,11 +42,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.bounded import read_text
-from simsched.files.errors import GraphError, nearest_hint
+from simsched.files.errors import GraphError, nearest_hint, shown
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import FloatArray, Int64Array, Workload
 from simsched.workload.importers._naming import check_named
-from simsched.workload.importers._source import shown
 from simsched.workload.importers.measured import Measured, MeasuredWorkload
 from simsched.workload.importers.registry import importer
 
