@@ -153,7 +153,8 @@ cdef const ssk_order_t *_order(void *context, int64_t number) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
     try:
         backend.order_before, backend.order_arrays = backend.order_arrays, []  # that before is in force
-        return backend._make_order(backend.hooks.orders[number])
+        orders = backend.hooks.orders
+        return backend._make_order(orders[index_below(len(orders), number, "AcquireOrder: number")])
     except BaseException as error:
         backend.raised = error
         return NULL

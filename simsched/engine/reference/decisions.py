@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from simsched.engine.backend import NOBODY, Hooks
+from simsched.engine.backend import NOBODY, Hooks, index_below
 from simsched.engine.interface.decisions import DECISIONS, Reason, Record, fields_of, refusal
 from simsched.engine.reference.engine import Engine
 from simsched.engine.reference.executions import Executions
@@ -175,7 +175,8 @@ class Decisions:
         """Replace the acquire order; all parked workers try the new one."""
         sim = self._sim
         sim.record.event(sim.now, EventKind.ACQUIRE_ORDER, NONE, NONE)
-        sim.plan = plan = self._hooks.orders[acquire]
+        orders = self._hooks.orders
+        sim.plan = plan = orders[index_below(len(orders), acquire, "AcquireOrder: number")]
         sim.pools.change_order(plan)
         for worker in self._workers:
             if sim.is_waiting(worker.index):
