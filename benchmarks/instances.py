@@ -16,8 +16,8 @@ from simsched.policy.contract.registry import make_policy
 from simsched.workload.bench import CONTROLLERS, bench_flows
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.presets import resolve_workload
-from simsched.workload.registry import make_workload
+from simsched.workload.presets import make_workload
+from simsched.workload.registry import generate_workload
 
 #: Bytes are integers here, but local flows have fractional ones: count in millionths.
 _SCALE = 10**6
@@ -62,7 +62,7 @@ def cholesky(tiles: int, *, workers: int) -> Instance:
 
 def stealing(depth: int, *, workers: int) -> Instance:
     """Return a binary spawn tree of the given depth under random stealing."""
-    workload = make_workload("fork_join", {"depth": depth, "leaf_costs": "uniform"})
+    workload = generate_workload("fork_join", {"depth": depth, "leaf_costs": "uniform"})
     return Instance(_flat(workers), workload, make_policy("random_stealing"))
 
 
@@ -89,7 +89,7 @@ def flows(tasks: int, *, workers: int, remote: bool) -> Instance:
 
 def heat(iterations: int, *, policy: str, preset: str = "heat_16gb") -> Instance:
     """Return HEAT in leaves of 2 MB, of 16 GB if nothing else is said, on Knights Landing."""
-    workload = resolve_workload(preset, {"iterations": iterations})
+    workload = make_workload(preset, {"iterations": iterations})
     return Instance(load_machine("knl_snc4_flat"), workload, make_policy(policy))
 
 
@@ -105,4 +105,4 @@ def _flat(workers: int) -> Machine:
 
 def _bench(generator: str, **parameters: object) -> Workload:
     """Return a workload with the costs of the benchmarks with known makespans."""
-    return make_workload(generator, {**parameters, "costs": "bench"})
+    return generate_workload(generator, {**parameters, "costs": "bench"})

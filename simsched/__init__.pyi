@@ -31,7 +31,7 @@ from simsched.workload import (
     list_workloads,
 )
 from simsched.workload.importers import import_workload
-from simsched.workload.presets import resolve_workload as make_workload
+from simsched.workload.presets import make_workload
 
 __all__ = [
     "CalibratedHost",

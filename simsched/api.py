@@ -17,6 +17,7 @@ from simsched.files.errors import ConfigurationError
 from simsched.files.resources import data_dir
 from simsched.files.yaml_reader import Document, read_named
 from simsched.machine import Machine
+from simsched.names.arguments import as_path, plain
 from simsched.policy import Policy
 from simsched.report.result import Result
 from simsched.reproduction.claims import claims_about
@@ -130,15 +131,17 @@ def run(
     {'policy': ['cilk_a', 'work_sharing'], 'tasks': [31, 31]}
     """
     asked = {
-        "seeds": seeds if seeds is None or isinstance(seeds, int) else list(seeds),
+        "seeds": seeds,
         "baseline": baseline,
-        "metrics": None if metrics is None else list(metrics),
-        "name": name and (re.sub(r"[^A-Za-z0-9_.-]+", "_", name) or "notebook"),
+        "metrics": metrics,
+        "name": re.sub(r"[^A-Za-z0-9_.-]+", "_", name) if isinstance(name, str) else name,
         "backend": backend,
         "machines.*.workers": workers,
         "machines.*.pinning": pinning,
     }
-    changes = [Change(key, value, Origin("")) for key, value in asked.items() if value is not None]
+    changes = [
+        Change(key, plain(value), Origin("")) for key, value in asked.items() if value is not None
+    ]
     changes += assignments(set)
     if workload is None and policy is None:
         study = Study.from_yaml(load_experiment(what), changes)  # type: ignore[arg-type]
@@ -149,7 +152,7 @@ def run(
         )
     else:
         study = Study.from_objects(what, workload, policy, changes)
-    folder = None if output is None else Path(output)
+    folder = None if output is None else as_path("run: output", output, "the path of a directory")
     return run_study(study, RunOptions(jobs, dask, folder, events, recompute, progress))
 
 
@@ -248,7 +251,7 @@ def load_experiment(experiment: str | Path | Mapping[str, Any]) -> Document:
         There is no such file, or it is not YAML.
     """
     if isinstance(experiment, Mapping):
-        return Document(None, dict(experiment))
+        return Document(None, plain(experiment))
     return read_named("experiment", experiment, data_dir("experiments"))
 
 

@@ -101,6 +101,9 @@ app.add_typer(show_app, name="show")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command line, by default with the words of this process; return the exit code."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who has started this
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 (until the end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # of encodings that lack a character of a table
@@ -120,7 +123,7 @@ def _run(words: list[str], signals: Interruptions) -> int:
     except SimschedError as error:
         return _complain(str(error))
     except (_OutputClosed, BrokenPipeError):
-        _discard_output()
+        _discard(1)
         return 0
     except (KeyboardInterrupt, typer.Abort):
         signals.end()
@@ -131,7 +134,7 @@ def _run(words: list[str], signals: Interruptions) -> int:
         if signals.heard is not None:  # its terminal may be gone
             return signals.exit_code
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            _discard_output()
+            _discard(1)
             return _complain(f"{error.filename or 'standard output'}: found no space left to write")
         if error.errno != errno.ENAMETOOLONG:
             raise
@@ -144,14 +147,23 @@ def _run(words: list[str], signals: Interruptions) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _discard_output() -> None:
-    """Send what Python writes when it ends nowhere; it would complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+def _discard(stream: int) -> None:
+    """Send nowhere what Python still writes to a stream when it ends; it would complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
 
 
 def _complain(message: str) -> int:
     """Print an error; return the exit code for wrong input."""
-    sys.stderr.write(f"simsched: error: {message}\n")
+    return _refuse(f"simsched: error: {message}")
+
+
+def _refuse(text: str) -> int:
+    """Print why nothing is done; return the exit code for wrong input, also if nobody can read."""
+    try:
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+    except OSError:
+        _discard(2)
     return WRONG_INPUT
 
 
@@ -161,8 +173,7 @@ def _explain_usage(error: Any) -> int:
     context = getattr(error, "ctx", None)
     commands = getattr(getattr(context, "command", None), "commands", {})
     if message.startswith("Usage:"):  # a command that only groups others: its help
-        sys.stderr.write(message + "\n")
-        return WRONG_INPUT
+        return _refuse(message)
     found = re.match("No such command '([^']*)'", message)
     if found and commands:
         return _complain(unknown_name("command", found[1], commands))

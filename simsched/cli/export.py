@@ -136,8 +136,8 @@ def _any_workload(name: str) -> Workload:
     """Return the workload of a preset, generator or file, whose name may end in anything."""
     from simsched.names.user_code import is_file_spec
     from simsched.workload.graph_files import graph_file_spec, read_graph_file
-    from simsched.workload.presets import resolve_workload
+    from simsched.workload.presets import make_workload
 
     path, options = graph_file_spec(name)
     is_graph = Path(path).is_file() and not is_file_spec(name)
-    return read_graph_file(Path(path), options) if is_graph else resolve_workload(name)
+    return read_graph_file(Path(path), options) if is_graph else make_workload(name)

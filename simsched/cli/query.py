@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import csv
 import sys
+from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from simsched.cli.output import JsonOption, QuietOption, print_json, say
 from simsched.files.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    import duckdb
-
 #: Rows that are printed as a table.
 MAX_SHOWN = 200
-BATCH = 1000
+Batches = Iterator[list[tuple[Any, ...]]]
 
 
 def query_command(
@@ -43,21 +41,22 @@ def query_command(
     The table runs has one row per run; its first column, experiment, is the directory of the
     experiment below the store. The table events has the event traces that were kept.
     """
-    from simsched.experiment.query import STORE, complaining, connection, execute
+    from simsched.experiment.query import STORE, connection, execute, fetched
     from simsched.report.json_document import finite
 
     if as_json and as_csv:
         raise ConfigurationError("--csv: found together with --json, accepted: one of them")
-    with connection(places or STORE) as database, complaining():
+    with connection(places or STORE) as database:
         found = execute(database, sql or _COLUMNS)
         names = _different([column[0] for column in found.description])
+        batches = fetched(found, MAX_SHOWN)
         if as_csv:
-            _print_csv(found, names)
+            _print_csv(batches, names)
         elif as_json:
-            rows = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+            rows = [dict(zip(names, row, strict=True)) for batch in batches for row in batch]
             print_json(finite(rows), default=_plain)
         else:
-            more = _print_table(found, names)
+            more = _print_table(batches, names)
             if more and not quiet:
                 sys.stderr.write(f"simsched: {more} more rows; --csv and --json print all\n")
 
@@ -78,30 +77,27 @@ def _different(names: list[str]) -> list[str]:
     return found
 
 
-def _print_csv(found: duckdb.DuckDBPyConnection, names: list[str]) -> None:
+def _print_csv(batches: Batches, names: list[str]) -> None:
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    rows = found.fetchmany(BATCH)  # before anything is printed: a file may be damaged
+    rows = next(batches, [])  # before anything is printed: a file may be damaged
     writer.writerow(names)
-    while rows:
+    writer.writerows(rows)
+    for rows in batches:
         writer.writerows(rows)
-        rows = found.fetchmany(BATCH)
 
 
-def _print_table(found: duckdb.DuckDBPyConnection, names: list[str]) -> int:
+def _print_table(batches: Batches, names: list[str]) -> int:
     """Print the first rows as a table; return how many there are besides."""
     from simsched.report.terminal import plain_table
 
-    rows = found.fetchmany(MAX_SHOWN)
+    rows = next(batches, [])
     words = [
         name
         for position, name in enumerate(names)
         if not all(isinstance(row[position], int | float | None) for row in rows)
     ]
     say(plain_table(names, (map(_shown, row) for row in rows), left=words, fold=names))
-    more = 0
-    while rest := found.fetchmany(BATCH):
-        more += len(rest)
-    return more
+    return sum(map(len, batches))
 
 
 def _shown(value: Any) -> str:

@@ -20,8 +20,8 @@ from simsched.trace.run import Run
 from simsched.trace.schema import EVENT_COLUMNS, EventKind
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import is_graph_file, workload_spec
-from simsched.workload.presets import list_presets, resolve_workload
-from simsched.workload.registry import find_workload, list_workloads, make_workload
+from simsched.workload.presets import list_presets, make_workload
+from simsched.workload.registry import find_workload, generate_workload, list_workloads
 
 #: Hooks that are called while tasks run.
 FINE_HOOKS = tuple(n for n in vars(Policy) if n.startswith("on_") and n != "on_iteration")
@@ -191,8 +191,8 @@ def _small(text: str) -> Workload:
     """Return the small instance of a generator, also with some parameters; all else as it is."""
     name, params = workload_spec(text)
     if is_graph_file(text) or name in list_presets():
-        return resolve_workload(text)
-    return make_workload(name, {**find_workload(name).small, **params})
+        return make_workload(text)
+    return generate_workload(name, {**find_workload(name).small, **params})
 
 
 def number_of_cases(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -22,9 +23,10 @@ from simsched.engine.plans import resolve_plan
 from simsched.engine.replication import refuse_copied
 from simsched.engine.setup import Setup, set_up
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
-from simsched.files.errors import ConfigurationError, PolicyError, unknown_name
+from simsched.files.errors import ConfigurationError, PolicyError, expect, unknown_name
 from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
+from simsched.names.parameters import Bounds, Parameter
 from simsched.policy.contract.base import Counters, Plan, PlanView, Policy, own_name
 from simsched.policy.contract.plan_checks import check_update
 from simsched.policy.contract.records import said_of
@@ -33,6 +35,11 @@ from simsched.trace.sink import EventSink, InformedSink
 from simsched.workload.graph import TaskGraph, Workload
 
 BACKENDS = ("native", "simpy")
+_NUMBERS = (
+    Parameter("workers", int, None, optional=True),
+    Parameter("seed", int, 0, Bounds(0)),
+    Parameter("progress_limit_s", float, None, Bounds(PER_PS, MAX_PROGRESS_LIMIT_S)),
+)
 
 
 def make_backend(
@@ -97,15 +104,20 @@ def simulate(
     SimschedError
         When the three do not fit together, or the run stalls.
     """
-    if seed < 0:
-        raise ConfigurationError(f"seed: found {seed}, accepted 0 or more")
+    for name, value, kind in (
+        ("machine", machine, Machine),
+        ("workload", workload, Workload),
+        ("policy", policy, Policy),
+    ):
+        expect(f"simulate: {name}", value, kind, f"an object of {kind.__name__}")
+    expect("simulate: events", events, (bool, EventSink), "true, false, or an EventSink")
+    expect("simulate: progress", progress, (Callable, NoneType), "a function of two numbers")
+    workers, seed, progress_limit_s = (
+        parameter.checked(value, parameter.name)
+        for parameter, value in zip(_NUMBERS, (workers, seed, progress_limit_s), strict=True)
+    )
     if backend not in BACKENDS:
         raise ConfigurationError(unknown_name("backend", backend, BACKENDS))
-    if not PER_PS <= progress_limit_s <= MAX_PROGRESS_LIMIT_S:
-        raise ConfigurationError(
-            f"progress_limit_s: found {progress_limit_s}, "
-            f"accepted {PER_PS:g} to {MAX_PROGRESS_LIMIT_S:g}"
-        )
     with said_of(f"policy {own_name(type(policy))}"):
         setup = set_up(
             machine,

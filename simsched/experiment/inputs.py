@@ -38,9 +38,9 @@ from simsched.workload.importers import importers
 from simsched.workload.presets import Preset, list_presets, load_preset
 from simsched.workload.registry import (
     find_workload,
+    generate_workload,
     is_found_anywhere,
     list_workloads,
-    make_workload,
     resolve_parameters,
 )
 
@@ -187,7 +187,7 @@ class WorkloadSource:
         if self.path is None:
             if _generator_origin(self.generator) != self.origin:
                 raise ConfigurationError(f"workload generator {self.generator}: {CHANGED}")
-            workload = make_workload(self.generator, self.parameters, self.seed)
+            workload = generate_workload(self.generator, self.parameters, self.seed)
             return workload if self.name == self.generator else replace(workload, name=self.name)
         if file_digest(self.path) != self.origin:
             raise ConfigurationError(f"{self.path}: {CHANGED}")

@@ -14,8 +14,9 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import ReusedAnchorWarning, YAMLError
 
 from simsched.experiment.schema import COMBINED, Combined, Experiment, labels
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, expect, shown, unknown_name
 from simsched.files.yaml_reader import Document, KeyPath, validate_document
+from simsched.names.arguments import plain
 from simsched.names.specs import parse_spec, split_outside
 from simsched.workload.graph_files import workload_spec
 
@@ -107,12 +108,24 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 
 def assignments(changes: Sequence[str] | Mapping[str, Any]) -> list[Change]:
     """Return the changes of ``--set``: a text each, or values by key; text is read as YAML."""
+    accepted = "a list of texts KEY=VALUE, or a mapping of keys to values"
+    expect("set", changes, (list, tuple, Mapping), accepted)
     if isinstance(changes, Mapping):
-        changes = [
-            f"{key}={value if isinstance(value, str) else json.dumps(value)}"
-            for key, value in changes.items()
-        ]
+        changes = [f"{key}={_in_yaml(key, value)}" for key, value in changes.items()]
+    for text in changes:
+        expect("set", text, str, accepted)
     return [Change(*parse_assignment(text), Origin(f"--set {text}")) for text in changes]
+
+
+def _in_yaml(key: str, value: object) -> str:
+    """Return a value as text that YAML reads."""
+    try:
+        return value if isinstance(value, str) else json.dumps(plain(value))
+    except (TypeError, ValueError) as error:
+        accepted = "numbers, texts, lists and mappings"
+        raise ConfigurationError(
+            f"set: {key}: found {shown(value)}, accepted: {accepted}"
+        ) from error
 
 
 def edited(document: Document, changes: Sequence[Change]) -> Document:

@@ -20,7 +20,8 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from simsched.experiment.frames import arranged, with_units
-from simsched.files.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError, expect
+from simsched.names.arguments import as_path
 from simsched.trace.schema import EventKind
 
 if TYPE_CHECKING:
@@ -46,9 +47,10 @@ class StoredExperiment:
 
 def stored_experiments(places: Places = STORE) -> list[StoredExperiment]:
     """Return the experiments somewhere below directories, or those of files ``runs.parquet``."""
-    given = [places] if isinstance(places, str | PathLike) else list(places)
+    given = places if isinstance(places, list | tuple) else [places]
+    accepted = f"directories, or files {RUNS}"
     found: dict[Path, StoredExperiment] = {}
-    for place in map(Path, given):
+    for place in [as_path("results: places", each, accepted) for each in given]:
         files = [place] if place.is_file() else sorted(place.rglob(RUNS))
         if not files:
             raise ConfigurationError(
@@ -130,6 +132,7 @@ def query(sql: str, places: Places = STORE) -> pd.DataFrame:
     >>> import simsched
     >>> simsched.query("SELECT policy, avg(makespan_s) FROM runs GROUP BY ALL")  # doctest: +SKIP
     """
+    expect("query: sql", sql, str, "text in SQL")
     with connection(places) as database, complaining():
         return with_units(execute(database, sql).df())
 
@@ -177,6 +180,16 @@ def execute(database: duckdb.DuckDBPyConnection, sql: str) -> duckdb.DuckDBPyCon
             kinds = ", ".join(statement.type.name for statement in statements) or "nothing"
             raise ConfigurationError(f"query: found {kinds}, accepted one SELECT")
         return database.execute(statements[0])
+
+
+def fetched(found: duckdb.DuckDBPyConnection, n_rows: int) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield what a query finds, `n_rows` at a time."""
+    while True:
+        with complaining():
+            rows = found.fetchmany(n_rows)
+        if not rows:
+            return
+        yield rows
 
 
 @contextmanager

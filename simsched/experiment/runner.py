@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import NoneType
 from typing import Any
 
 from simsched.experiment.cell_run import events_path
@@ -21,8 +22,9 @@ from simsched.experiment.schema import Experiment
 from simsched.experiment.store import Store
 from simsched.experiment.study import Study
 from simsched.files.atomic import discard_abandoned, make_directory
-from simsched.files.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError, expect
 from simsched.files.interruptions import is_interruption
+from simsched.names.parameters import Bounds, Parameter
 from simsched.trace.parquet import write_rows
 
 MakeListener = Callable[[int], AbstractContextManager[Listener]]
@@ -44,6 +46,19 @@ class RunOptions:
     recompute: bool = False
     #: Makes a context manager that hears of progress, given the number of runs; quiet by default.
     progress: MakeListener | None = None
+
+    def __post_init__(self) -> None:
+        for option in _OPTIONS:
+            option.checked(getattr(self, option.name), f"run: {option.name}")
+        expect("run: progress", self.progress, (Callable, NoneType), "a function of one number")
+
+
+_OPTIONS = (
+    Parameter("jobs", int, None, Bounds(1), optional=True),
+    Parameter("dask", str, None, optional=True),
+    Parameter("events", bool, False),
+    Parameter("recompute", bool, False),
+)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from simsched.engine.timings import timed
 from simsched.experiment.inputs import WorkloadSource
 from simsched.files.errors import ModelError, SimschedError
 from simsched.machine.model import Machine
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 #: Parameters that say how large an element is, with their values and bytes.
 ELEMENTS: dict[str, dict[Any, int]] = {
@@ -71,7 +71,7 @@ def _has_timings(machine: Machine, generator: str, parameters: dict[str, Any]) -
     """Return whether a machine has timings for all tasks of a small program with such tiles."""
     rows = {name: min(FEW, parameters[name]) for name in parameters if name.startswith("tiles")}
     try:
-        timed(machine, make_workload(generator, {**parameters, **rows}, 0))
+        timed(machine, generate_workload(generator, {**parameters, **rows}, 0))
     except SimschedError:
         return False
     return True

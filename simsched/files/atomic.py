@@ -31,6 +31,7 @@ def atomically(path: Path, *, sync: bool = True) -> Iterator[Path]:
 
     See :func:`write_atomically`.
     """
+    path = _target(path)
     temporary = _beside(path)
     try:
         yield temporary
@@ -45,21 +46,30 @@ def atomically(path: Path, *, sync: bool = True) -> Iterator[Path]:
 
 def check_writable(path: Path) -> None:
     """Refuse a file before the work whose result it is to hold."""
-    if path.is_dir():
-        raise ConfigurationError(f"{path}: cannot be written: it is a directory")
+    path = _target(path)
     probe = _beside(path)
     with naming(path):
         probe.touch()
     discard(probe)
 
 
+def _target(path: Path) -> Path:
+    """Return the file that is replaced: the one that a link leads to.
+
+    A terminal, a pipe or another device would itself be replaced by a file, for everybody.
+    """
+    with naming(path):
+        if path.is_dir():
+            raise ConfigurationError(f"{path}: cannot be written: it is a directory")
+        if path.exists() and not path.is_file():
+            found = "a device or a pipe"
+            raise ConfigurationError(f"{path}: cannot be written: found {found}, accepted: a file")
+        return path.resolve()
+
+
 def _beside(path: Path) -> Path:
     """Return the temporary file for a file."""
-    try:
-        return path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
-    except ValueError as error:  # the current directory, or the root
-        message = f"{path}: cannot be written: it is a directory"
-        raise ConfigurationError(message) from error
+    return path.with_name(f".{path.name}.{HOST}.{os.getpid()}.tmp")
 
 
 @contextmanager

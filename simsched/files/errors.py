@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 #: Whatever code of users may raise, but interruptions.
 ANY_ERROR = (Exception, SystemExit, GeneratorExit)
@@ -77,6 +78,12 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def expect(where: str, value: object, kinds: Any, accepted: str) -> None:
+    """Refuse a value that is of none of some types; messages begin with `where`."""
+    if not isinstance(value, kinds):
+        raise ConfigurationError(f"{where}: found {shown(value)}, accepted: {accepted}")
+
+
 def nearest(name: str, accepted: Iterable[str]) -> str | None:
     """Return the accepted name closest to `name`, or None when nothing is close."""
     matches = difflib.get_close_matches(name, sorted(accepted), n=1, cutoff=0.5)
@@ -89,17 +96,18 @@ def nearest_hint(name: str, accepted: Iterable[str]) -> str:
     return f"; did you mean {close!r}?" if close else ""
 
 
-def unknown_name(what: str, name: str, accepted: Iterable[str]) -> str:
+def unknown_name(what: str, name: object, accepted: Iterable[str]) -> str:
     """Return the message for an unknown name, with the nearest and the accepted ones.
 
     Of more than `MAX_NAMES` accepted names those most like `name` are shown.
     """
     names = sorted(accepted)
-    close = nearest(name, names)
+    text = str(name)
+    close = nearest(text, names)
     hint = f"; did you mean {close!r}?" if close else ";"
-    shown = names
+    names_shown = names
     if len(names) > MAX_NAMES:
-        like = difflib.get_close_matches(name, names, n=MAX_NAMES, cutoff=0.0)
-        shown = like if close else names[:MAX_NAMES]
-    more = f" and {len(names) - len(shown)} more" if len(names) > len(shown) else ""
-    return f"unknown {what} {name!r}{hint} accepted: {', '.join(shown) or 'none'}{more}"
+        like = difflib.get_close_matches(text, names, n=MAX_NAMES, cutoff=0.0)
+        names_shown = like if close else names[:MAX_NAMES]
+    more = f" and {len(names) - len(names_shown)} more" if len(names) > len(names_shown) else ""
+    return f"unknown {what} {name!r}{hint} accepted: {', '.join(names_shown) or 'none'}{more}"

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache
+from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar
 
@@ -23,7 +24,7 @@ from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from simsched.files.bounded import is_directory, is_there, is_utf16, unreadable
-from simsched.files.errors import ConfigurationError, nearest, shown, unknown_name
+from simsched.files.errors import ConfigurationError, expect, nearest, shown, unknown_name
 from simsched.files.limits import YAML_BYTES, YAML_VALUES
 from simsched.files.resources import data_dir
 
@@ -163,6 +164,7 @@ def read_named(what: str, name_or_path: str | Path, folder: Path) -> Document:
 
     `what` is the kind of thing, for messages; files of that kind ship in `folder`.
     """
+    expect(what, name_or_path, (str, PathLike), "a name, or the path of a .yaml file")
     if isinstance(name_or_path, str) and not name_or_path.endswith((".yaml", ".yml")):
         names = sorted(path.stem for path in folder.glob("*.yaml"))
         if name_or_path in names:

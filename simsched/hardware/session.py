@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from simsched.files.atomic import check_writable, write_text
-from simsched.files.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError, expect
 from simsched.files.yaml_reader import Document
 from simsched.hardware.calibrate import calibrate_machine
 from simsched.hardware.calibrate_document import machine_document, machine_yaml
@@ -23,6 +21,7 @@ from simsched.hardware.measure_schema import Matrix, load_matrix, read_matrix
 from simsched.hardware.measurements import MeasurementSet, read_measurements
 from simsched.hardware.validation import Validation, validate_measurements
 from simsched.machine import Machine, load_machine
+from simsched.names.arguments import as_path, plain
 from simsched.names.shown import Shown
 
 if TYPE_CHECKING:
@@ -135,12 +134,13 @@ def measure(
         "warmup": warmup,
         "seed": seed,
     }
+    folder = as_path("measure: output", output, "the path of a directory")
     matrix = _matrix(programs, {key: value for key, value in asked.items() if value is not None})
     if not isinstance(programs, Path):
         # A directory that is there may be called what a file must not ask for: "my results".
-        called = Path(output).resolve().name
+        called = folder.resolve().name
         matrix = matrix.model_copy(update={"name": called or matrix.name})
-    return measure_matrix(matrix, Path(output), overwrite=overwrite)
+    return measure_matrix(matrix, folder, overwrite=overwrite)
 
 
 def _matrix(programs: Any, asked: Mapping[str, Any]) -> Matrix:
@@ -153,18 +153,8 @@ def _matrix(programs: Any, asked: Mapping[str, Any]) -> Matrix:
         return load_matrix(programs)
     one = isinstance(programs, str | Mapping)
     # Tuples and arrays are lists to whom calls; what is neither is refused like that of a file.
-    plain = {key: _plain(value) for key, value in {"policies": "cilk_a", **asked}.items()}
-    given = [programs] if one else _plain(programs)
-    return read_matrix(Document(None, {"name": "session", "programs": given, **plain}))
-
-
-def _plain(value: Any) -> Any:
-    """Return a list for a sequence, and an int for an integer of NumPy."""
-    if isinstance(value, np.ndarray | np.integer):
-        return value.tolist()
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(each) for each in value]
-    return value
+    document = {"policies": "cilk_a", **asked, "programs": [programs] if one else programs}
+    return read_matrix(Document(None, plain({"name": "session", **document})))
 
 
 def calibrate(
@@ -198,7 +188,7 @@ def calibrate(
     SimschedError
         The file cannot be written, or this host cannot be measured.
     """
-    path = Path(output)
+    path = as_path("calibrate: output", output, "the path of a file")
     check_machine_file(path, "calibrate: output")
     if isinstance(measured, MeasurementSet | str | Path):
         measured = [measured]
@@ -259,9 +249,12 @@ def validate(measured: Measured, machine: CalibratedHost | Machine | str | Path)
     if isinstance(machine, CalibratedHost):
         machine = machine.machine
     target = load_machine(machine) if isinstance(machine, str | Path) else machine
+    expect("validate: machine", target, Machine, "a machine, its name or its file")
     return validate_measurements(_set(measured), target)
 
 
 def _set(measured: Measured) -> MeasurementSet:
     """Return runs that are given as such, or by their directory."""
-    return read_measurements(Path(measured)) if isinstance(measured, str | Path) else measured
+    if isinstance(measured, MeasurementSet):
+        return measured
+    return read_measurements(as_path("measured", measured, "a MeasurementSet or its directory"))

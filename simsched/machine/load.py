@@ -8,18 +8,19 @@ from copy import deepcopy
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, NoneType
 from typing import Any
 
 import numpy as np
 
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, expect, unknown_name
 from simsched.files.resources import shipped
 from simsched.files.units import format_bandwidth, format_time
 from simsched.files.yaml_reader import Document, FieldError, read_document, validate_document
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
 from simsched.machine.resolve import resolve
 from simsched.machine.schema import MachineFile, source_key, sourced_values
+from simsched.names.arguments import as_path, plain
 
 
 def list_machines() -> list[str]:
@@ -71,7 +72,8 @@ def load_machine(name_or_path: str | Path, changes: Mapping[str, Any] | None = N
     ConfigurationError
         When there is no such machine or its file is wrong; the message names file, line and key.
     """
-    return _load(_find(name_or_path), changes or {})[2]
+    expect("machine: changes", changes, (Mapping, NoneType), "a mapping of keys to values")
+    return _load(_find(name_or_path), plain(changes or {}))[2]
 
 
 def check_machine(name_or_path: str | Path) -> list[str]:
@@ -103,7 +105,7 @@ def check_machine(name_or_path: str | Path) -> list[str]:
 
 
 def _find(name_or_path: str | Path) -> Path:
-    path = Path(name_or_path)
+    path = as_path("machine", name_or_path, "a name, or the path of a .yaml file")
     if isinstance(name_or_path, Path) or path.suffix in {".yaml", ".yml"}:
         return path
     known = shipped("machines")

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 
 from simsched.files.errors import ConfigurationError, unknown_name, with_article
 from simsched.files.units import parse_size
+from simsched.names.arguments import plain
 
 MIB = 2**20
 REQUIRED: Any = inspect.Parameter.empty  #: in place of a default: a value has to be given
@@ -90,6 +91,8 @@ class Parameter:
         if self.by_kind and isinstance(value, Mapping):
             one = replace(self, optional=False, by_kind=False)
             return {kind: one.checked(value[kind], f"{where}.{kind}") for kind in value}
+        if self.type in (int, float, bool):
+            value = plain(value)
         if self.is_size and isinstance(value, str):
             try:
                 value = parse_size(value)

@@ -17,7 +17,7 @@ from simsched.machine import Machine, list_machines, load_machine
 from simsched.names.registry import Entry
 from simsched.policy import Policy, list_policies, make_policy, policy_info
 from simsched.workload import Workload, list_workloads
-from simsched.workload.presets import list_presets, load_preset, resolve_workload
+from simsched.workload.presets import list_presets, load_preset, make_workload
 from simsched.workload.registry import find_workload
 
 Thing = TypeVar("Thing")
@@ -145,7 +145,7 @@ def _workload(name: str) -> Named[Workload]:
 
 def _made(name: str, params: Mapping[str, Any]) -> Workload:
     given = dict(params)
-    return resolve_workload(name, given, given.pop("seed", 0))
+    return make_workload(name, given, given.pop("seed", 0))
 
 
 def _workloads() -> list[str]:

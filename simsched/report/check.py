@@ -18,7 +18,7 @@ from simsched.reproduction.claims import load_family
 from simsched.reproduction.schema import ClaimsFile
 from simsched.workload.graph_files import graph_file_spec, read_graph_file
 from simsched.workload.importers.remarks import doubts, facts
-from simsched.workload.presets import Preset, load_preset, resolve_workload
+from simsched.workload.presets import Preset, load_preset, make_workload
 
 EXPERIMENT_KEYS = {"policies", "machines", "workloads", "seeds"}
 MEASUREMENT_KEYS = {"policies", "programs", "repetitions", "warmup", "seed"}
@@ -58,7 +58,7 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
         return [f"{path}: measurement with {number_of_runs(matrix)} runs: correct"], []
     if kind == "workload":
         load_preset(path)
-        workload = resolve_workload(path)
+        workload = make_workload(path)
         workload.validate()
         return [f"{path}: workload preset, {workload.graph.n_tasks} tasks: correct"], []
     warnings = check_machine(path)

@@ -17,7 +17,7 @@ from simsched.policy import Policy, make_policy
 from simsched.policy.contract.placements import placements
 from simsched.policy.contract.registry import policies
 from simsched.policy.contract.user_file import policy_classes
-from simsched.workload.registry import generators, make_small_workload, make_workload
+from simsched.workload.registry import generate_workload, generators, make_small_workload
 
 WHAT = "policy or workload"
 KINDS = {"policies": "policy", "workloads": "workload", "placements": "placement"}
@@ -92,7 +92,7 @@ def _check_policy(file: Path, name: str, parameters: Mapping[str, Any]) -> None:
 def _check_workload(file: Path, name: str, parameters: Mapping[str, Any]) -> None:
     """Make a workload: with parameters, or the small instance that its file declares."""
     spec = f"{file}:{name}"
-    workload = make_workload(spec, parameters) if parameters else make_small_workload(spec)
+    workload = generate_workload(spec, parameters) if parameters else make_small_workload(spec)
     try:
         workload.validate()
     except GraphError as error:

@@ -25,7 +25,7 @@ from simsched.machine.model import Machine
 from simsched.policy import make_policy
 from simsched.policy.contract.base import Policy, own_name
 from simsched.workload.builder import LAST_ARRIVAL_S
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 COLUMNS = ("machine", "policy", "tiles_per_side", "makespan_ms")
 #: Parameters of the programs whose tiles per side a file gives, besides the number of tiles.
@@ -230,7 +230,7 @@ def compare_references(
         given = {**PROGRAMS[program], **(parameters or {}), **tiles}
         machine, policy = named[reference.machine, reference.policy]
         try:
-            workload = make_workload(program, given)
+            workload = generate_workload(program, given)
             begin = time.perf_counter()
             runs = [simulate(machine, workload, policy, seed=seed) for seed in range(seeds)]
         except SimschedError as error:

@@ -17,6 +17,7 @@ Column = NDArray[np.int64] | NDArray[np.int32]
 Events = Mapping[str, Column]
 
 
+@runtime_checkable
 class EventSink(Protocol):
     """What takes the events of a run, batch by batch and in their order."""
 

@@ -1,6 +1,6 @@
 """Task graphs: their arrays, generators, presets and checks."""
 
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.registry import generator, list_workloads, make_workload
+from simsched.workload.registry import generate_workload, generator, list_workloads
 
-__all__ = ["TaskGraph", "Workload", "generator", "list_workloads", "make_workload"]
+__all__ = ["TaskGraph", "Workload", "generate_workload", "generator", "list_workloads"]

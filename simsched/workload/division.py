@@ -90,8 +90,8 @@ def divided(graph: Graph, division: Division, units: Int64Array) -> Graph:
 
     `units` has those of each part.
 
-    >>> from simsched.workload.registry import make_workload
-    >>> loop = make_workload("divisible", {"units": 100, "cpu_ops": 3.0, "chunks": 2})
+    >>> from simsched.workload.registry import generate_workload
+    >>> loop = generate_workload("divisible", {"units": 100, "cpu_ops": 3.0, "chunks": 2})
     >>> divided(loop.graph, loop.division, np.array([10, 0])).ops[0].tolist()
     [30.0, 0.0]
     """

@@ -15,11 +15,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from pydantic import Field, model_validator
 
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, expect, unknown_name
 from simsched.files.resources import data_dir
 from simsched.files.yaml_reader import FieldError, Section, read_yaml
 from simsched.names.user_code import is_file_spec
@@ -27,8 +28,8 @@ from simsched.workload.graph import Workload
 from simsched.workload.graph_files import is_graph_file, read_graph_file, workload_spec
 from simsched.workload.registry import (
     find_workload,
+    generate_workload,
     list_workloads,
-    make_workload,
     resolve_parameters,
 )
 
@@ -84,7 +85,7 @@ def load_preset(preset: str | Path) -> Preset:
     return read_yaml(data_dir("workloads") / f"{preset}.yaml", Preset)
 
 
-def resolve_workload(
+def make_workload(
     name: str | Path, params: Mapping[str, object] | None = None, seed: int = 0
 ) -> Workload:
     """Return the workload of a preset, a generator or a task graph file.
@@ -110,6 +111,8 @@ def resolve_workload(
     ConfigurationError
         Unknown name, a file that is not a preset, or a parameter that is not accepted.
     """
+    expect("workload", name, (str, Path), "a name, or the path of a file")
+    expect("workload: params", params, (Mapping, NoneType), "a mapping of names to values")
     if isinstance(name, str):
         is_file, spec = is_graph_file(name), workload_spec(name)
         name, params = spec.name, {**spec.params, **(params or {})}
@@ -119,7 +122,7 @@ def resolve_workload(
     if isinstance(name, str) and name not in presets:
         if name not in generators and not is_file_spec(name):
             raise ConfigurationError(unknown_name("workload", name, [*presets, *generators]))
-        return make_workload(name, params, seed)
+        return generate_workload(name, params, seed)
     preset = load_preset(name)
-    workload = make_workload(preset.generator, {**preset.parameters, **(params or {})}, seed)
+    workload = generate_workload(preset.generator, {**preset.parameters, **(params or {})}, seed)
     return replace(workload, name=name.stem if isinstance(name, Path) else name)

@@ -174,7 +174,9 @@ def is_found_anywhere(name: str) -> bool:
     return chosen.in_files and package in {"simsched", *offering_packages()}
 
 
-def make_workload(name: str, params: Mapping[str, object] | None = None, seed: int = 0) -> Workload:
+def generate_workload(
+    name: str, params: Mapping[str, object] | None = None, seed: int = 0
+) -> Workload:
     """Return a generated workload.
 
     Parameters
@@ -243,7 +245,7 @@ def generator_of(workload: Workload) -> WorkloadGenerator | None:
 
 def make_small_workload(name: str) -> Workload:
     """Return the small instance of a generator."""
-    return make_workload(name, find_workload(name).small)
+    return generate_workload(name, find_workload(name).small)
 
 
 def resolve_parameters(

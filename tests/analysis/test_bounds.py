@@ -14,7 +14,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 
 def threads(machine: Machine) -> np.ndarray:
@@ -170,7 +170,7 @@ def test_no_run_beats_a_bound(
 
 def test_bound_of_one_worker_with_pure_compute_is_exact() -> None:
     machine = make_machine(domains=1, cores_per_domain=1)
-    workload = make_workload("fork_join", {"depth": 4})
+    workload = generate_workload("fork_join", {"depth": 4})
     run = simulate(machine, workload, make_policy("cilk_a"), backend="simpy")
     bounds = lower_bounds(machine, run.program, run.worker_thread)
     assert run.makespan_s == pytest.approx(bounds.work_s, rel=1e-9)

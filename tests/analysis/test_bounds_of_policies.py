@@ -13,7 +13,7 @@ from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.workload import Workload, make_workload
+from simsched.workload import Workload, generate_workload
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.sparse_rows import MatrixWorkload
 from tests.engine.test_copies import device_machine
@@ -78,7 +78,7 @@ def test_order_of_a_schedule_is_no_part_of_the_bound() -> None:
 
 def test_part_of_a_device_is_no_part_of_the_bound() -> None:
     # Kernels that fill the device take twice as long on half of it; the program's do not.
-    machine, mix = load_machine("k40_server"), make_workload("accelerator_mix", {"queries": 3})
+    machine, mix = load_machine("k40_server"), generate_workload("accelerator_mix", {"queries": 3})
     run = simulate(machine, mix, make_policy("spatial_qos"))
     assert run.program is mix
     assert lower_bounds(machine, run.program, run.worker_thread) == bounds("k40_server", mix)
@@ -96,7 +96,7 @@ def test_loop_is_divided_anywhere() -> None:
     # Two chunks are no limit for policies that make parts of their own: 100 units of 1e6
     # operations on four cores of 1e9 operations a second take 25 ms, on one worker 100 ms.
     machine = make_machine(domains=1, cores_per_domain=4, ops_per_s=1e9)
-    loop = make_workload("divisible", {"units": 100, "chunks": 2, "cpu_ops": 1e6})
+    loop = generate_workload("divisible", {"units": 100, "chunks": 2, "cpu_ops": 1e6})
     found = lower_bounds(machine, loop, machine.place_workers())
     assert found.best_s == pytest.approx(0.025)
     found = lower_bounds(machine, loop, machine.place_workers(1))
@@ -106,7 +106,7 @@ def test_loop_is_divided_anywhere() -> None:
 def test_rows_are_divided_anywhere() -> None:
     # One chunk in the program; FinePar deals rows out. A non-zero has 4 operations on a core.
     machine = make_machine(domains=1, cores_per_domain=4, ops_per_s=1e9)
-    program = make_workload("spmv", {"scale": 8, "chunks": 1})
+    program = generate_workload("spmv", {"scale": 8, "chunks": 1})
     assert isinstance(program, MatrixWorkload)
     nonzeros = int(program.rows.nonzeros.sum())
     found = lower_bounds(machine, program, machine.place_workers())
@@ -116,7 +116,7 @@ def test_rows_are_divided_anywhere() -> None:
 
 def test_versions_of_a_dataflow_program() -> None:
     # Private or shared; copies into private buffers compute.
-    jacobi = make_workload("jacobi", {"size_x": 32, "block_x": 8, "sweeps": 1})
+    jacobi = generate_workload("jacobi", {"size_x": 32, "block_x": 8, "sweeps": 1})
     found = list(versions(jacobi))
     assert [each.parameters["control"] for each in found] == ["sequential"] * 2
     assert {each.graph.ops.sum() for each in found} == {
@@ -124,17 +124,19 @@ def test_versions_of_a_dataflow_program() -> None:
         32 * 7.0,
         32 * (7.0 + 2 * 2.0),
     }
-    assert len(list(versions(make_workload("fork_join")))) == 1
+    assert len(list(versions(generate_workload("fork_join")))) == 1
 
 
 def test_versions_of_a_program_that_says_it_was_generated_by_something_unknown() -> None:
-    program = replace(make_workload("independent"), parameters={"generator": "nobody_knows"})
+    program = replace(generate_workload("independent"), parameters={"generator": "nobody_knows"})
     assert len(list(versions(program))) == 1
 
 
 def test_reduce_tasks_are_as_small_as_the_smallest() -> None:
     # Tarazu gives reduce tasks other parts; whatever the parts, one is at least of mean size.
-    job = make_workload("wordcount", {"splits": 4, "reduces": 3, "skew": 0.8, "slowstart": 0.25})
+    job = generate_workload(
+        "wordcount", {"splits": 4, "reduces": 3, "skew": 0.8, "slowstart": 0.25}
+    )
     (found,) = versions(job)
     before, after = job.graph.ops[0], found.graph.ops[0]
     assert after[:4].tolist() == before[:4].tolist()
@@ -161,7 +163,7 @@ def test_a_class_called_reduce_for_another_processor() -> None:
 
 def test_a_program_that_was_changed_is_not_generated_anew() -> None:
     machine = load_machine("opteron64")
-    made = make_workload("kmeans")
+    made = generate_workload("kmeans")
     cheap = replace(made, graph=replace(made.graph, ops=made.graph.ops / 100))
     whole, part = (
         lower_bounds(machine, program, machine.place_workers()).work_s for program in (made, cheap)

@@ -19,7 +19,7 @@ from simsched.trace.schema import EventKind
 from simsched.trace.sink import KeptEvents
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, Job, JobShape, job_graph
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 from tests.policy.test_mapreduce import cluster
 
 SIX = cluster((1.0,) * 6)  # two map slots each
@@ -121,7 +121,7 @@ def test_jobs_of_every_iteration_count() -> None:
 
 def test_policies_may_add_tasks_to_programs_with_such_classes() -> None:
     # AATS puts a task before each batch; events have the numbers of the program that it runs.
-    machine, program = load_machine("a_2_0_0_14"), make_workload("batch")
+    machine, program = load_machine("a_2_0_0_14"), generate_workload("batch")
     names = tuple(f"f{number}.map" for number in range(len(program.graph.class_names)))
     program = replace(program, graph=replace(program.graph, class_names=names))
     times = JobTimes(machine)

@@ -14,7 +14,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.workload import variants
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.registry import generated, make_workload
+from simsched.workload.registry import generate_workload, generated
 
 JACOBI = {"size_x": 32, "block_x": 8, "sweeps": 1}
 
@@ -37,7 +37,7 @@ def test_ten_runs_of_a_program_generate_its_versions_once(made):
     """Each run generated both versions again, a second for 180,000 tasks."""
     machine = make_machine(domains=1, cores_per_domain=4, ops_per_s=1e9)
     found = [
-        lower_bounds(machine, make_workload("jacobi", JACOBI), machine.place_workers())
+        lower_bounds(machine, generate_workload("jacobi", JACOBI), machine.place_workers())
         for _ in range(10)
     ]
     assert made == ["jacobi"] * 2  # private and shared, with sequential control

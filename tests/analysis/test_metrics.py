@@ -28,7 +28,7 @@ from simsched.trace.run import Run
 from simsched.trace.schema import Summary
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def run() -> Run:
     machine = make_machine(
         hbm_per_domain=True, caches=[("L2", 2**20, 20e9, 100, 2)], core_cap_bytes_per_s=5e9
     )
-    workload = make_workload("fork_join", {"depth": 5, "leaf_bytes": 2**21, "iterations": 3})
+    workload = generate_workload("fork_join", {"depth": 5, "leaf_bytes": 2**21, "iterations": 3})
     policy = make_policy("random_stealing", {"placement": "interleave"})
     return simulate(machine, workload, policy, seed=1, backend="simpy", events=True)
 

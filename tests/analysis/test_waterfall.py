@@ -17,7 +17,7 @@ from simsched.testing.cases import small_machines, small_workloads
 from simsched.trace.run import Run
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 MB = 1_000_000
 
@@ -126,7 +126,7 @@ def test_what_hits_take_at_most_does_not_depend_on_how_many_caches_there_are() -
 def test_steals_locks_and_barriers_have_parts_of_their_own() -> None:
     costs = RuntimeCosts(steal_ps=(5_000,), pop_ps=1_000, barrier_ps=7_000)
     machine = make_machine(domains=1, cores_per_domain=2, costs=costs)
-    workload = make_workload("fork_join", {"depth": 3, "iterations": 3})
+    workload = generate_workload("fork_join", {"depth": 3, "iterations": 3})
     run = simulate(machine, workload, make_policy("cilk_a"), events=True)
     parts = time_parts(run)
     assert_adds_up(parts)
@@ -176,7 +176,7 @@ def test_a_slower_path_without_others_on_it_is_remote_not_waiting() -> None:
 def test_copies_are_migration_and_waiting_for_them_is_between_iterations() -> None:
     costs = RuntimeCosts(page_migration_ps=1_000_000)
     machine = make_machine(domains=2, cores_per_domain=2, hbm_per_domain=True, costs=costs)
-    workload = make_workload(
+    workload = generate_workload(
         "heat", {"rows": 4096, "columns": 1024, "leaf_bytes": 65536, "iterations": 3}
     )
     run = simulate(machine, workload, make_policy("bats_nh"), events=True)

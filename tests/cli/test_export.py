@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simsched.trace.exporters import open_recording
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 from .conftest import Command
 
@@ -40,7 +40,7 @@ def test_events_become_every_format_of_runs(
 def test_kept_events_know_classes_graph_and_run(
     simsched: Command, events: Path, tmp_path: Path
 ) -> None:
-    graph = make_workload("fork_join", {"depth": 3}).graph
+    graph = generate_workload("fork_join", {"depth": 3}).graph
     simsched("export", events, "a.json")
     document = json.loads((tmp_path / "a.json").read_text())
     stretches = [e["args"] for e in document["traceEvents"] if "class" in e.get("args", {})]

@@ -66,7 +66,7 @@ def test_a_policy_file_that_ends_the_program(refused: Refused, tmp_path: Path) -
     assert re.search(r"bad\.yaml:4: policies\[0\]: \S*mine\.py: found a file that ends", message)
 
 
-@pytest.mark.parametrize("where", ["simsched.experiment.inputs.make_workload", "simulate"])
+@pytest.mark.parametrize("where", ["simsched.experiment.inputs.generate_workload", "simulate"])
 def test_memory_that_ends(
     refused: Refused, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

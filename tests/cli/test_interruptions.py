@@ -49,7 +49,7 @@ def marked(*arguments):
     while True:
         pass
 
-inputs.make_workload = marked
+inputs.generate_workload = marked
 from simsched.cli.app import main
 sys.exit(main(sys.argv[1:]))
 """

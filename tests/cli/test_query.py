@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,3 +107,15 @@ def test_one_message_and_exit_code_2(
     assert (code, output) == (2, "")
     assert message in messages
     assert messages.count("\n") == 1
+
+
+@pytest.mark.parametrize(("end", "said"), [("| head -1", ""), (">/dev/full", "standard output: ")])
+def test_rows_that_nobody_takes_are_no_fault_of_the_query(
+    store: Path, tmp_path: Path, end: str, said: str
+) -> None:
+    sql = "SELECT runs.* FROM runs, range(20000)"
+    shell = f'"$0" -m simsched query "{sql}" --store {store} --csv {end}'
+    words = ["/bin/sh", "-c", shell, sys.executable]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stderr.count("\n") == bool(said)
+    assert done.stderr.removeprefix("simsched: error: ").startswith(said)

@@ -12,7 +12,7 @@ from simsched.cli.app import main
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.policy import make_policy
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 HEAD = "machine,policy,tiles_per_side,makespan_ms,gflops\n"
 MEASURED = Path(__file__).resolve().parents[3] / "shared" / "data" / "starpu_sampling"
@@ -20,7 +20,7 @@ MEASURED = Path(__file__).resolve().parents[3] / "shared" / "data" / "starpu_sam
 
 def makespan_s(tiles: int, policy: str = "dmda", **given: object) -> float:
     parameters = {"tile_size": 960, "element_bytes": 4, "costs": "measured", **given}
-    workload = make_workload("cholesky", {"tiles": tiles, **parameters})
+    workload = generate_workload("cholesky", {"tiles": tiles, **parameters})
     return simulate(load_machine("mirage"), workload, make_policy(policy)).makespan_s
 
 
@@ -203,7 +203,7 @@ def test_several_seeds_show_their_spread(tmp_path, capsys, monkeypatch):
     assert main(["references", str(file), "--seeds", "3", "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)["rows"]
     parameters = {"tiles": 4, "tile_size": 960, "element_bytes": 4, "costs": "measured"}
-    workload, policy = make_workload("cholesky", parameters), make_policy("random")
+    workload, policy = generate_workload("cholesky", parameters), make_policy("random")
     machine = load_machine("mirage")
     drawn = [1e3 * simulate(machine, workload, policy, seed=s).makespan_s for s in range(3)]
     mean = sum(drawn) / 3

@@ -13,7 +13,7 @@ from simsched.experiment.overrides import assignments, checked, edited, parse_as
 from simsched.experiment.schema import Experiment, labels
 from simsched.files.yaml_reader import Document, validate
 from simsched.hardware.measure_schema import Matrix
-from simsched.workload.presets import resolve_workload
+from simsched.workload.presets import make_workload
 
 from .conftest import Command
 
@@ -59,10 +59,10 @@ def test_measured_programs_have_specs() -> None:
 
 
 def test_workloads_by_spec() -> None:
-    workload = resolve_workload("fork_join[depth=2]", {"degree": 3})
+    workload = make_workload("fork_join[depth=2]", {"degree": 3})
     assert workload.parameters["depth"] == 2
     assert workload.parameters["degree"] == 3
-    assert resolve_workload("heat_small[iterations=2]").name == "heat_small"
+    assert make_workload("heat_small[iterations=2]").name == "heat_small"
 
 
 def test_a_sweep_over_specs(simsched: Command, tmp_path: Path) -> None:

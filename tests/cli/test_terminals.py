@@ -200,3 +200,25 @@ def test_encodings_without_the_characters_of_a_table(experiment: Path) -> None:
     )
     assert done.stdout.isascii()
     assert re.search(rb"work_sharing", done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "closed", "code"),
+    [
+        ("list machines", ">&-", 0),
+        ("list machines --json", ">&- 2>&-", 0),
+        ("run nope", "2>&-", 2),
+        ("run nope", "2>/dev/full", 2),
+        ("nope", "2>/dev/full", 2),
+        ("show", "2>/dev/full", 2),
+        ("list machines", ">/dev/full", 2),
+    ],
+)
+def test_streams_that_nobody_holds(tmp_path: Path, words: str, closed: str, code: int) -> None:
+    shell = f'"$0" -m simsched {words} {closed}'
+    done = subprocess.run(
+        ["/bin/sh", "-c", shell, sys.executable], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == (closed == ">/dev/full")

@@ -12,7 +12,7 @@ from simsched.engine.timings import timed
 from simsched.files.errors import ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 GUIDE = Path(__file__).parents[2] / "docs" / "starpu.md"
 MACHINES = ("mirage", "sirocco", "idgraf", "attila", "hannibal")
@@ -35,7 +35,7 @@ def listed(machine: str) -> list[list[int]]:
 
 
 def runs(machine: Machine, name: str, parameters: dict[str, Any]) -> bool:
-    workload = make_workload(name, {**parameters, "costs": "measured"})
+    workload = generate_workload(name, {**parameters, "costs": "measured"})
     try:
         check_processors(machine, timed(machine, workload), machine.place_workers())
     except ModelError:

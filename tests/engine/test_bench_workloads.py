@@ -15,7 +15,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.workload.bench import bench_costs
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 TOLERANCE = 1e-8
 
@@ -53,7 +53,7 @@ def test_flows_through_eight_controllers(remote: bool, expected_s: float) -> Non
 def test_list_scheduling(
     name: str, params: dict[str, object], tasks: int, expected_s: float
 ) -> None:
-    workload = make_workload(name, {**params, "costs": "bench"})
+    workload = generate_workload(name, {**params, "costs": "bench"})
     assert workload.graph.n_tasks == tasks
     machine = make_machine(domains=1, cores_per_domain=64)
     run = simulate(machine, Workload(name, workload.graph), CentralQueue())
@@ -62,7 +62,7 @@ def test_list_scheduling(
 
 @pytest.mark.slow
 def test_the_reference_knows_them_too() -> None:
-    workload = make_workload("cholesky", {"tiles": 38, "costs": "bench"})
+    workload = generate_workload("cholesky", {"tiles": 38, "costs": "bench"})
     machine = make_machine(domains=1, cores_per_domain=64)
     run = simulate(machine, Workload("c", workload.graph), CentralQueue(), backend="simpy")
     assert run.makespan_s == pytest.approx(0.31300626874, rel=TOLERANCE)

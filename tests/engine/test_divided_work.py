@@ -20,7 +20,7 @@ from simsched.policy.algorithms.work_stealing.random_stealing import RandomSteal
 from simsched.policy.contract.base import Counters, PlanView, param
 from simsched.workload.division import divided
 from simsched.workload.graph import Workload
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 from tests.engine.invariants import trace_violations
 
 MACHINE = make_machine(domains=1, cores_per_domain=2, ops_per_s=1e9)
@@ -58,7 +58,7 @@ class Repeating(RandomStealing):
 
 def loop(units: int = 100, **parameters: object) -> Workload:
     given = {"units": units, "chunks": 2, "cpu_ops": EACH, "input_bytes": 0, "output_bytes": 0}
-    return make_workload("divisible", given | parameters)
+    return generate_workload("divisible", given | parameters)
 
 
 def given(*steps: Sequence[int]) -> Given:

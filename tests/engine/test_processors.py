@@ -18,7 +18,7 @@ from simsched.policy import list_policies, make_policy
 from simsched.policy.contract.base import PlanView
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 NOT_HERE = float("inf")
 
@@ -61,10 +61,10 @@ def test_costs_that_the_machine_has_are_offered() -> None:
         "found costs for cpu; costs=measured takes those that have been measured on the machine"
     )
     for machine_name, workload, offered in (
-        ("mirage", make_workload("cholesky", {"tiles": 2}), True),
-        ("mirage", make_workload("independent"), False),  # no parameter `costs`
+        ("mirage", generate_workload("cholesky", {"tiles": 2}), True),
+        ("mirage", generate_workload("independent"), False),  # no parameter `costs`
         ("mirage", Workload("w", graph(("cpu",), (1.0,))), False),  # from no generator
-        ("k40_server", make_workload("cholesky", {"tiles": 2}), False),  # no timings
+        ("k40_server", generate_workload("cholesky", {"tiles": 2}), False),  # no timings
     ):
         model = load_machine(machine_name)
         with pytest.raises(ModelError, match="are missing; found costs for cpu") as error:

@@ -251,7 +251,7 @@ def test_a_run_that_is_stored_needs_no_workload(
 ) -> None:
     run(small, tmp_path, jobs=1)
     monkeypatch.setattr("simsched.experiment.inputs._built", {})
-    monkeypatch.setattr("simsched.experiment.inputs.make_workload", None)
+    monkeypatch.setattr("simsched.experiment.inputs.generate_workload", None)
     assert run(small, tmp_path, jobs=1).reused == 4
 
 

@@ -13,7 +13,7 @@ from simsched.engine.run import simulate
 from simsched.machine import load_machine
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 from simsched.trace.run import Run
-from simsched.workload.presets import resolve_workload
+from simsched.workload.presets import make_workload
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ def run(case: tuple[Any, ...]) -> Run:
     chosen = make_policy(policy) if isinstance(policy, str) else policy
     return simulate(
         load_machine(machine),
-        resolve_workload(name, parameters, seed),
+        make_workload(name, parameters, seed),
         chosen,
         workers=16,
         seed=seed,
@@ -79,7 +79,7 @@ def test_runs_in_threads_equal_runs_one_after_the_other() -> None:
 
 
 def test_one_machine_workload_and_policy_serve_several_threads() -> None:
-    machine, workload = load_machine("opteron48"), resolve_workload("fork_join", {"depth": 9})
+    machine, workload = load_machine("opteron48"), make_workload("fork_join", {"depth": 9})
     policy = Hooked()
     expected = simulate(machine, workload, policy, events=True)
     with ThreadPoolExecutor(4) as threads:

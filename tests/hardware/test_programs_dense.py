@@ -9,7 +9,7 @@ import pytest
 from simsched.files.errors import ConfigurationError
 from simsched.hardware.program import Program, make_program, programs
 from simsched.hardware.programs._common import hashed_units
-from simsched.workload import make_workload
+from simsched.workload import generate_workload
 from simsched.workload.graph import TaskGraph
 
 from .serial import Times, drawn, execute_serially, newest
@@ -182,7 +182,7 @@ def test_grids_have_the_graph_of_the_workload_heat(
 ) -> None:
     """Programs that update read what they overwrite; the others only write it."""
     program = small(name, **sizes, leaf_rows=5, irregular=irregular)
-    expected = make_workload(
+    expected = generate_workload(
         "heat",
         {
             "rows": 61,
@@ -270,7 +270,7 @@ def test_products_add_up() -> None:
 
 def test_cholesky_has_the_graph_of_the_workload() -> None:
     program = small("cholesky")
-    expected = make_workload(
+    expected = generate_workload(
         "cholesky", {**programs()["cholesky"].small, "init_ops_per_element": 1.0}
     )
     assert program.workload.init is not None

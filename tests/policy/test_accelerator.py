@@ -25,7 +25,7 @@ from simsched.trace.schema import EventKind
 from simsched.workload.applications import Applications
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 from tests.engine.invariants import trace_violations
 
 KINDS = ("cpu", "gpu", "copy_in", "copy_out")
@@ -510,7 +510,7 @@ def test_an_urgent_batch_kernel_overtakes_critical_ones(backend: str) -> None:
 
 def test_no_more_multiprocessors_than_there_are(backend: str) -> None:
     given = {**MIX, "queries": 6, "batch": "hw md cfd", "batch_s": 0.2}
-    workload = make_workload("accelerator_mix", given)
+    workload = generate_workload("accelerator_mix", given)
     policy = make_policy("gpu_evr", {})
     result = simulate(load_machine("k40_server"), workload, policy, backend=backend, events=True)
     assert result.trace is not None
@@ -550,7 +550,7 @@ def test_dominant_resource_fairness() -> None:
 
 def test_a_class_without_tasks_is_not_predicted() -> None:
     # A profiled class of which the program has no task: nothing to predict, nothing changes.
-    mix = make_workload("accelerator_mix", MIX)
+    mix = generate_workload("accelerator_mix", MIX)
     names = (*mix.graph.class_names, "imc.kernel")
     assert "imc.kernel" not in mix.graph.class_names
     assert trained("lr_knn", "imc.kernel") is not None
@@ -580,7 +580,7 @@ def test_a_class_without_tasks_is_not_predicted() -> None:
     ],
 )
 def test_backends_agree_on_services_and_batch_jobs(spec: str) -> None:
-    workload = make_workload("accelerator_mix", MIX)
+    workload = generate_workload("accelerator_mix", MIX)
     machine, policy = load_machine("k40_server"), policy_from_spec(spec)
     traces = []
     for engine in ("native", "simpy"):

@@ -25,7 +25,7 @@ from simsched.policy.parts.core_groups import (
 from simsched.policy.parts.task_classes import History, allocate
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
-from simsched.workload import make_workload
+from simsched.workload import generate_workload
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.registry import make_small_workload
@@ -90,7 +90,7 @@ def test_the_oracle_is_not_longer_than_the_static_allocation_nor_shorter_than_th
 ) -> None:
     # The main worker, which has to spawn the rest, does not get the longest task itself.
     machine = load_machine("a_8_0_0_8")
-    workload = make_workload("batch", {"tasks": tasks, "iterations": 4})
+    workload = generate_workload("batch", {"tasks": tasks, "iterations": 4})
     ideal, static = (
         simulate(machine, workload, make_policy(name)) for name in ("ideal_amc", "amc_static_alg8")
     )
@@ -232,13 +232,13 @@ def test_classes_are_sorted_by_one_task_not_by_all_of_them() -> None:
 
 def batches(**parameters: object) -> Workload:
     given = {"tasks": 60, "functions": 4, "spread": 0.0, "iterations": 5, **parameters}
-    return make_workload("batch", given)
+    return generate_workload("batch", given)
 
 
 def test_a_gate_is_added_to_batches_only() -> None:
     graph = batches().graph
     assert is_batch(graph)
-    assert not is_batch(make_workload("stages", {}).graph)
+    assert not is_batch(generate_workload("stages", {}).graph)
     assert not is_batch(build_graph([1.0, 1.0]))
     closed = gated(graph)
     closed.validate()
@@ -349,7 +349,7 @@ def test_classes_that_change_places_within_a_group_are_ordered_anew() -> None:
     # middle, 8 and 20 or 16 and 4 otherwise. One more of the second class that takes 7 makes its
     # mean (3 + 7) / 2 = 5, more than 4: 5 * 3 + 4 * 2 = 23 and 8 with the same cut, 15 and 24 or
     # 25 and 4 otherwise.
-    machine, workload = uneven(2e9, 1e9), make_workload("stages", {"chunks": 4})
+    machine, workload = uneven(2e9, 1e9), generate_workload("stages", {"chunks": 4})
     view = PlanView(
         machine, workload, np.arange(2), np.zeros(2, np.int32), np.random.default_rng(0)
     )
@@ -369,7 +369,7 @@ def test_classes_that_change_places_within_a_group_are_ordered_anew() -> None:
 
 
 def test_pipelines_are_divided_while_they_run(backend: str) -> None:
-    workload = make_workload("stages", {"chunks": 60, "shares": "1 6 3 1"})
+    workload = generate_workload("stages", {"chunks": 60, "shares": "1 6 3 1"})
     run = simulate(
         uneven(4e9, 4e9, 1e9, 1e9), workload, make_policy("aats"), backend=backend, events=True
     )
@@ -381,7 +381,7 @@ def test_pipelines_are_divided_while_they_run(backend: str) -> None:
 @pytest.mark.parametrize("workload", ["batch", "stages"])
 def test_equal_cores_make_it_parent_first_stealing(backend: str, workload: str) -> None:
     small = {"tasks": 40} if workload == "batch" else {"chunks": 20}
-    made = make_workload(workload, {**small, "iterations": 2})
+    made = generate_workload(workload, {**small, "iterations": 2})
     machine = load_machine("a_16_0_0_0")
     runs = [
         simulate(machine, made, make_policy(name), backend=backend, events=True)
@@ -394,7 +394,7 @@ def test_equal_cores_make_it_parent_first_stealing(backend: str, workload: str) 
 
 def test_functions_that_spawn_themselves_are_stolen_child_first() -> None:
     machine = uneven(2e9, 1e9)
-    queens = make_workload("queens", {"queens": 5, "task_depth": 4, "probes": 0})
+    queens = generate_workload("queens", {"queens": 5, "task_depth": 4, "probes": 0})
     run = simulate(machine, queens, make_policy("aats"), events=True)
     orders = {order for (order,) in rows(run, EventKind.SPAWN, "arg1")}
     assert orders == {0}

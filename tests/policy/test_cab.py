@@ -28,7 +28,7 @@ from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 from simsched.workload.spawn_tree import equal_parts, grow
 
 MIB = 2**20
@@ -37,7 +37,7 @@ SUBTREE = 2  #: group of roots of subtrees
 
 
 def heat(rows: int, columns: int, **parameters: object) -> Workload:
-    return make_workload("heat", {"rows": rows, "columns": columns, **parameters})
+    return generate_workload("heat", {"rows": rows, "columns": columns, **parameters})
 
 
 def view_of(machine: Machine, workload: Workload) -> PlanView:

@@ -9,9 +9,9 @@ from simsched.policy.parts.allocation import STRADDLES, allocate
 from simsched.policy.parts.subgraphs import levels
 from simsched.testing import rehearse, small_machines, small_workloads
 from simsched.trace.schema import EventKind
-from simsched.workload import make_workload
+from simsched.workload import generate_workload
 
-HEAT = make_workload(
+HEAT = generate_workload(
     "heat",
     {"rows": 2024, "columns": 1024, "cutoff_rows": 9, "block_bytes": 2**17, "iterations": 5},
 )
@@ -69,7 +69,7 @@ def test_its_packing_is_never_revised() -> None:
 def test_a_single_iteration_is_cut_by_the_size_of_the_input() -> None:
     # It ran as an iteration to profile: tasks at home, no stealing between sockets. Two arrays
     # of 2024 x 1024 doubles, 31.6 MiB, halve from level to level: an eighth fits 6 MiB.
-    once = make_workload(
+    once = generate_workload(
         "heat",
         {"rows": 2024, "columns": 1024, "cutoff_rows": 9, "block_bytes": 2**17, "iterations": 1},
     )

@@ -20,9 +20,9 @@ from simsched.testing import check_policy
 from simsched.testing.battery import BACKENDS
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
-from simsched.workload import Workload, make_workload
+from simsched.workload import Workload, generate_workload
 from simsched.workload.builder import accesses, build_graph
-from simsched.workload.presets import resolve_workload
+from simsched.workload.presets import make_workload
 
 MIB, GIB = 2**20, 2**30
 MOVING = ("charm_single_io", "charm_multi_noio", "charm_multi_io")
@@ -72,7 +72,7 @@ def test_without_siblings_workers_are_paired() -> None:
 
 
 def test_naive_fills_hbm_in_order_and_never_more_than_it_has() -> None:
-    workload = resolve_workload("stencil3d_charm_32gb", {"iterations": 1, "sweeps": 1})
+    workload = make_workload("stencil3d_charm_32gb", {"iterations": 1, "sweeps": 1})
     policy = make_policy("charm_naive", {"least_block_bytes": 8 * MIB})
     view = view_of("knl_a2a_flat_charm", 136)
     view = PlanView(view.machine, workload, view.worker_thread, view.worker_domain, view.rng)
@@ -84,7 +84,7 @@ def test_naive_fills_hbm_in_order_and_never_more_than_it_has() -> None:
 
 
 def test_hbm_only_refuses_data_that_do_not_fit() -> None:
-    workload = resolve_workload("stencil3d_charm_32gb", {"iterations": 1, "sweeps": 1})
+    workload = make_workload("stencil3d_charm_32gb", {"iterations": 1, "sweeps": 1})
     with pytest.raises(ModelError, match="memory node hbm0"):
         run("charm_hbm_only", workload)
 
@@ -160,7 +160,7 @@ def test_moves_and_waiting_for_them_are_counted(
 
 @pytest.mark.parametrize("policy", MOVING)
 def test_work_is_done_in_hbm_between_fetch_and_evict(policy: str) -> None:
-    workload = resolve_workload("stencil3d_charm_32gb", {"iterations": 1, "sweeps": 2})
+    workload = make_workload("stencil3d_charm_32gb", {"iterations": 1, "sweeps": 2})
     result = run(policy, workload)
     moving = result.workload
     assert isinstance(moving, MovingWorkload)
@@ -201,7 +201,7 @@ def test_work_is_done_in_hbm_between_fetch_and_evict(policy: str) -> None:
 
 
 def test_who_moves_data() -> None:
-    workload = make_workload("stencil3d_charm", {"sweeps": 1})
+    workload = generate_workload("stencil3d_charm", {"sweeps": 1})
     for policy, helpers in (("charm_single_io", 1), ("charm_multi_noio", 0), ("charm_multi_io", 8)):
         machine = load_machine("knl_a2a_flat_charm")
         made = make_policy(policy, {"pes": 8})
@@ -224,7 +224,7 @@ def test_a_machine_without_hbm_is_refused() -> None:
     machine = load_machine("knl_a2a_cache_charm")
     for policy in ("charm_naive", "charm_multi_io"):
         with pytest.raises(ModelError, match="unknown memory kind 'HBM'"):
-            simulate(machine, make_workload("chain"), make_policy(policy))
+            simulate(machine, generate_workload("chain"), make_policy(policy))
 
 
 @pytest.mark.slow

@@ -22,10 +22,10 @@ from simsched.policy.parts.dataflow_buffers import block_pools, find_buffers, la
 from simsched.policy.parts.dataflow_pushing import Pushing, os_distances, write_read_ratio
 from simsched.policy.parts.dataflow_stealing import far_weights, near_ranks
 from simsched.trace.schema import EventKind
-from simsched.workload import make_workload
+from simsched.workload import generate_workload
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.presets import resolve_workload
+from simsched.workload.presets import make_workload
 from simsched.workload.variants import variant
 
 KIB = 1024
@@ -174,11 +174,11 @@ def test_the_original_takes_the_largest_input_and_no_threshold() -> None:
 
 
 def test_buffers_are_what_one_writes_and_another_one_reads() -> None:
-    workload = make_workload("jacobi", {"size_x": 64, "block_x": 16, "sweeps": 2})
+    workload = generate_workload("jacobi", {"size_x": 64, "block_x": 16, "sweeps": 2})
     buffers = find_buffers(workload.graph)
     assert buffers.is_buffer.sum() == workload.graph.n_edges
     assert not buffers.is_buffer[:32].any()  # the global matrix: read first, written last
-    for workload in (make_workload("jacobi", {"version": "shared"}), make_workload("heat")):
+    for workload in (generate_workload("jacobi", {"version": "shared"}), generate_workload("heat")):
         assert not find_buffers(workload.graph).is_buffer.any()
 
 
@@ -264,19 +264,19 @@ def test_near_victims_first_then_far_ones_by_attempts() -> None:
 
 
 def test_versions_of_the_program() -> None:
-    workload = replace(make_workload("jacobi", {"sweeps": 2}), name="mine")
+    workload = replace(generate_workload("jacobi", {"sweeps": 2}), name="mine")
     shared = variant(workload, version="shared", control="parallel")
     assert shared.name == "mine"
     assert shared.parameters["version"] == "shared"
     assert shared.parameters["sweeps"] == 2
     assert variant(workload, version="private") is workload
-    heat = make_workload("heat")
+    heat = generate_workload("heat")
     assert variant(heat, version="shared", control="sequential") is heat
 
 
 @pytest.mark.parametrize("backend", ["native", "simpy"])
 def test_the_shared_version_spreads_its_data(backend: str) -> None:
-    workload = make_workload("seidel", {"size_x": 4096, "block_x": 128, "sweeps": 4})
+    workload = generate_workload("seidel", {"size_x": 4096, "block_x": 128, "sweeps": 4})
     run = simulate(
         load_machine("opteron64"), workload, make_policy("shm_base"), workers=16, backend=backend
     )
@@ -292,7 +292,7 @@ def test_deferred_allocation_writes_locally(backend: str) -> None:
     Buffers whose node is not tracked go back to the pool of the worker that frees them, so that
     this holds for the others only.
     """
-    workload = make_workload(
+    workload = generate_workload(
         "jacobi", {"size_x": 2**18, "block_x": 2**13, "sweeps": 6, "global_pieces": 8}
     )
     machine = replace(load_machine("opteron64"), caches=())
@@ -319,7 +319,7 @@ def test_deferred_allocation_writes_locally(backend: str) -> None:
 
 
 def test_pushing_brings_tasks_to_their_data() -> None:
-    workload = make_workload(
+    workload = generate_workload(
         "jacobi",
         {
             "size_x": 2**11,
@@ -344,7 +344,7 @@ def test_pushing_brings_tasks_to_their_data() -> None:
 
 def test_a_full_push_queue_keeps_the_task() -> None:
     """With queues of one slot, which stays empty, nothing is ever handed over."""
-    workload = make_workload("jacobi", {"size_x": 2**18, "block_x": 2**13, "sweeps": 6})
+    workload = generate_workload("jacobi", {"size_x": 2**18, "block_x": 2**13, "sweeps": 6})
     machine = load_machine("opteron64")
 
     def pushes(slots: int) -> int:
@@ -360,7 +360,7 @@ def test_a_full_push_queue_keeps_the_task() -> None:
 
 
 def test_sequential_control_creates_on_one_worker() -> None:
-    workload = make_workload("jacobi", {"size_x": 2**16, "block_x": 2**12, "sweeps": 3})
+    workload = generate_workload("jacobi", {"size_x": 2**16, "block_x": 2**12, "sweeps": 3})
     machine = load_machine("opteron64")
     for control, alone in (("sequential", True), ("parallel", False)):
         run = simulate(
@@ -501,7 +501,7 @@ def test_pages_stay_during_the_initialisation(policy: str) -> None:
 
 def test_proxies_of_cholesky_start_when_their_consumer_exists() -> None:
     """The run-time's rule, which edges of the program keep; without them 21 proxies break it."""
-    workload = resolve_workload("cholesky_8192_opteron64")
+    workload = make_workload("cholesky_8192_opteron64")
     run = simulate(load_machine("opteron64"), workload, make_policy("dsa_base"), events=True)
     assert run.trace is not None
     events, graph = run.trace.events, workload.graph

@@ -19,8 +19,8 @@ from simsched.policy.algorithms.divided_work.hats import share_variance
 from simsched.policy.parts.division import with_unmeasured
 from simsched.trace.run import Run
 from simsched.workload.graph import Workload
-from simsched.workload.presets import resolve_workload
-from simsched.workload.registry import make_workload
+from simsched.workload.presets import make_workload
+from simsched.workload.registry import generate_workload
 
 NAMES = ["hats", "quick", "split", "static_split", "static_profile_db", "static_code_model"]
 NAMES += ["cpu_only", "gpu_only"]
@@ -34,7 +34,7 @@ def loop(
     """Return a loop with seconds per iteration on a thread and on the device."""
     costs = {"cpu_ops": cpu_s * CPU, "gpu_ops": gpu_s * GPU, "saturation_units": 0.0}
     sizes = {"input_bytes": 0, "output_bytes": 0}
-    return make_workload("divisible", {"units": units, **costs, **sizes, **more})
+    return generate_workload("divisible", {"units": units, **costs, **sizes, **more})
 
 
 def steps(run: Run) -> list[int]:
@@ -153,7 +153,7 @@ def test_later_invocations_are_profiled_again(name: str, later: list[int]) -> No
 def test_costs_for_a_processor_that_takes_part_must_be_known() -> None:
     group = MACHINE.core_groups[1]
     other = replace(MACHINE, core_groups=(MACHINE.core_groups[0], replace(group, kind="fpga")))
-    for name, workload in (("hats", loop()), ("finepar", make_workload("spmv", {"scale": 6}))):
+    for name, workload in (("hats", loop()), ("finepar", generate_workload("spmv", {"scale": 6}))):
         with pytest.raises(ModelError, match="costs for processor kind 'fpga' of machine"):
             simulate(other, workload, make_policy(name))
 
@@ -304,7 +304,7 @@ def test_two_devices_share_by_their_speeds() -> None:
     ],
 )
 def test_published_programs(name: str, units: int, chunks_of_split: int) -> None:
-    workload = resolve_workload(name)
+    workload = make_workload(name)
     assert workload.division is not None
     assert workload.division.units == units == 1024 * chunks_of_split
     hats = run("hats", workload)
@@ -320,7 +320,7 @@ def test_published_programs(name: str, units: int, chunks_of_split: int) -> None
 @pytest.mark.parametrize("key", ["cpu_ops", "gpu_ops"])
 def test_costs_whose_sum_is_no_number_are_refused(key: str) -> None:
     with pytest.raises(ConfigurationError, match=rf"{key}: found 1e\+308, accepted .* 0 to 1e\+18"):
-        make_workload("divisible", {key: 1e308})
+        generate_workload("divisible", {key: 1e308})
     largest = {key: 1e18, "units": 2**50, "saturation_units": 2.0**50}
-    whole = make_workload("divisible", {**largest, "input_bytes": 0, "output_bytes": 0})
+    whole = generate_workload("divisible", {**largest, "input_bytes": 0, "output_bytes": 0})
     assert np.isfinite(whole.graph.ops).all()

@@ -24,7 +24,7 @@ from simsched.policy.algorithms.divided_work.finepar import (
 from simsched.policy.contract.base import PlanView
 from simsched.policy.parts.division_steps import sides_of
 from simsched.policy.parts.sparse_division import measured
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 from simsched.workload.sparse_rows import MatrixWorkload, RowCosts, band_rows, rmat_rows
 
 MACHINE = load_machine("e5620_m2090")
@@ -37,7 +37,7 @@ def view_of(workload: MatrixWorkload) -> PlanView:
 
 
 def matrix(**params: object) -> MatrixWorkload:
-    workload = make_workload("spmv", {"scale": 12, "nonzero_bytes": 1, **params})
+    workload = generate_workload("spmv", {"scale": 12, "nonzero_bytes": 1, **params})
     assert isinstance(workload, MatrixWorkload)
     return workload
 

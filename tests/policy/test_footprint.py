@@ -20,7 +20,7 @@ from simsched.policy.parts.footprint import (
 from simsched.policy.parts.subgraphs import subtree_sums
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 MIB = 2**20
 CACHE = 6 * MIB
@@ -28,7 +28,7 @@ CACHE = 6 * MIB
 
 def heat(rows: int, columns: int = 512, **parameters: object) -> TaskGraph:
     """Two copies of doubles; blocks are leaves."""
-    return make_workload("heat", {"rows": rows, "columns": columns, **parameters}).graph
+    return generate_workload("heat", {"rows": rows, "columns": columns, **parameters}).graph
 
 
 def sized(parents: list[int], sizes: list[int], edges: list[tuple[int, int]] = ()) -> TaskGraph:

@@ -28,8 +28,8 @@ from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.presets import resolve_workload
-from simsched.workload.registry import make_workload
+from simsched.workload.presets import make_workload
+from simsched.workload.registry import generate_workload
 from tests.engine.test_copies import MB, device_machine
 
 Edges = list[tuple[int, int, float]]
@@ -109,7 +109,7 @@ def test_published_schedule_of_a_graph_with_a_cost_for_each_processor(tmp_path: 
     ] + [f"  n{u + 1} -> n{v + 1} [data={c * 1_000_000:d}]" for u, v, c in TOPCUOGLU_EDGES]
     (tmp_path / "heft.dot").write_text("\n".join(["digraph {", *lines, "}"]))
     spec = "heft.dot[cost.p1=w1, cost.p2=w2, cost.p3=w3, cost_unit=ms, edge_bytes=data]"
-    workload = resolve_workload(f"{tmp_path}/{spec}")
+    workload = make_workload(f"{tmp_path}/{spec}")
     assert workload.graph.kinds == ("p1", "p2", "p3")
     machine = make_machine(
         domains=3,
@@ -368,7 +368,7 @@ def test_what_cannot_be_scheduled_is_said() -> None:
         make_schedule(estimates([[1.0], [1.0]], [(0, 1, 0), (1, 0, 0)]), "heft")
     with pytest.raises(PolicyError, match="no worker"):
         make_schedule(estimates([[float("inf")]], []), "min_min")
-    heat = make_workload("heat", {"rows": 64, "columns": 64, "leaf_bytes": 4096})
+    heat = generate_workload("heat", {"rows": 64, "columns": 64, "leaf_bytes": 4096})
     with pytest.raises(ModelError, match="spawn tree in workload heat"):
         simulate(make_machine(), heat, make_policy("heft"))
 
@@ -376,7 +376,9 @@ def test_what_cannot_be_scheduled_is_said() -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_simulation_follows_the_schedule(algorithm: str) -> None:
     machine = make_machine(domains=2, cores_per_domain=4)
-    workload = make_workload("stencil2d", {"width": 8, "height": 8, "steps": 6, "costs": "bench"})
+    workload = generate_workload(
+        "stencil2d", {"width": 8, "height": 8, "steps": 6, "costs": "bench"}
+    )
     policy = make_policy(algorithm)
     run = simulate(machine, workload, policy)
     again = simulate(machine, workload, policy, backend="simpy")

@@ -23,7 +23,7 @@ from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, JobTasks
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 NAMES = [info.name for info in list_policies() if "mapreduce" in info.family] + [
     "hadoop_default",
@@ -67,7 +67,7 @@ def events(result: Run, kind: EventKind, *columns: str) -> list[tuple[int, ...]]
 
 def sort(**params: Any) -> Workload:
     defaults = {**SMALL, "map_ops_per_byte": 10.0, "reduce_ops_per_byte": 1.0}
-    return make_workload("sort_mapreduce", {**defaults, **params})
+    return generate_workload("sort_mapreduce", {**defaults, **params})
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -151,7 +151,7 @@ def test_local_tasks_go_first() -> None:
 
 
 def test_fifo_serves_the_first_job_first() -> None:
-    mix = make_workload(
+    mix = generate_workload(
         "mapreduce_mix",
         {
             "jobs": 3,
@@ -174,7 +174,7 @@ def test_fifo_serves_the_first_job_first() -> None:
 @pytest.mark.parametrize("name", ["fair", "capacity", "dynamic_priority"])
 def test_shares_divide_the_slots(name: str) -> None:
     # Two users with a job each that fill the cluster: three quarters of the map slots and one.
-    mix = make_workload(
+    mix = generate_workload(
         "mapreduce_mix",
         {
             "jobs": 2,
@@ -198,7 +198,7 @@ def test_shares_divide_the_slots(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["fair", "capacity", "dynamic_priority"])
 def test_shares_without_a_user_are_refused(name: str) -> None:
-    mix = make_workload("mapreduce_mix", {"jobs": 2, "users": 2, "large_share": 0.0})
+    mix = generate_workload("mapreduce_mix", {"jobs": 2, "users": 2, "large_share": 0.0})
     message = "parameter shares: found 3 shares, accepted at most 2, one for each user"
     with pytest.raises(ConfigurationError, match=message):
         run(name, cluster(), mix, shares="1,2,3")
@@ -212,7 +212,7 @@ def test_shares_are_numbers_above_zero(shares: str) -> None:
 
 def test_a_starving_pool_gets_slots_by_force() -> None:
     # The second user's job arrives when all slots hold long tasks of the first one.
-    mix = make_workload(
+    mix = generate_workload(
         "mapreduce_mix",
         {
             "jobs": 2,
@@ -302,7 +302,7 @@ def test_history_is_kept_from_job_to_job_and_follows_each_node() -> None:
             super().on_iteration(view, state, counters)
 
     machine = load_machine("samr_cluster_slow")
-    workload = make_workload("sort_mapreduce", {"splits": 16, "reduces": 8, "iterations": 2})
+    workload = generate_workload("sort_mapreduce", {"splits": 16, "reduces": 8, "iterations": 2})
     simulate(machine, workload, Watched(**policy.parameters()))
     (state,) = seen
     assert {app for _, app, _ in state.weights} == {"sort"}
@@ -353,7 +353,7 @@ def test_samr_compares_tasks_with_those_of_their_job() -> None:
     policy = make_policy("samr")
     clock = SimpleNamespace(now_ps=lambda: 10 * 10**12)
     shape = {"jobs": 2, "small_splits": 4, "large_share": 0.0, "split_bytes": 40_000}
-    view = _view_of(make_workload("mapreduce_mix", shape)).during(clock)
+    view = _view_of(generate_workload("mapreduce_mix", shape)).during(clock)
 
     def judge(*fractions: float) -> tuple[list[int], list[bool]]:
         state = policy.start(view)
@@ -486,7 +486,7 @@ def test_reading_a_replica_spares_the_network() -> None:
 
 def test_plb_sizes_reduce_tasks_by_the_disks_of_their_nodes() -> None:
     machine = load_machine("samr_cluster_slow")
-    workload = make_workload("sort_mapreduce", {"splits": 8, "reduces": 8, "skew": 0.0})
+    workload = generate_workload("sort_mapreduce", {"splits": 8, "reduces": 8, "skew": 0.0})
     blind = make_policy("plb", {"information": "blind"})  # an operation per task takes no time
     result = simulate(machine, workload, blind, events=True)
     graph, before = result.workload.graph, workload.graph

@@ -22,7 +22,7 @@ from simsched.policy.parts.mapreduce_speculation import History
 from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.trace.run import Run
 from simsched.workload.mapreduce_job import MAP, REDUCE
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 #: Rows of table 7.2 of the source, as recorded by the nodes: M1, M2, R1, R2, R3.
 TABLE = {
@@ -62,7 +62,7 @@ def cluster() -> Machine:
 def run(backend: str = "native", **params: Any) -> Run:
     """Simulate a small job."""
     policy = make_policy("samr", {"heartbeat_s": 1.0, "sample_s": 0.5, **params})
-    workload = make_workload("sort_mapreduce", SORT)
+    workload = generate_workload("sort_mapreduce", SORT)
     return simulate(cluster(), workload, policy, backend=backend, events=True)
 
 
@@ -71,7 +71,7 @@ def begin(generator: str = "sort_mapreduce", **params: Any) -> tuple[Any, PlanVi
     policy, machine = make_policy("samr", params), cluster()
     threads = machine.place_workers()
     domains = machine.core_domain[machine.thread_core[threads]]
-    workload = make_workload(generator, SORT)
+    workload = generate_workload(generator, SORT)
     view = PlanView(machine, workload, threads, domains, np.random.default_rng(0))
     return policy, view, policy.start(view)
 

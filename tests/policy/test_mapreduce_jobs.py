@@ -15,7 +15,7 @@ from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 from tests.policy.test_mapreduce import _view_of, cluster, events, run, sort
 
 PERIOD_S = 3.0
@@ -66,7 +66,7 @@ def two_users(**params: Any) -> Workload:
     """Return a job of sixteen splits, and one of the second user that arrives while it runs."""
     shape = {"jobs": 2, "users": 2, "splits_per_reduce": 16, "split_bytes": 4_000_000}
     times = {"mean_interarrival_s": 20.0, "task_noise": 0.0}
-    return make_workload("mapreduce_mix", {**shape, **times, **params})
+    return generate_workload("mapreduce_mix", {**shape, **times, **params})
 
 
 def starve(mix: Workload, backend: str = "native") -> tuple[Run, list[int], list[int]]:

@@ -7,7 +7,7 @@ from simsched.policy.parts.allocation import allocate
 from simsched.policy.parts.footprint import task_bytes
 from simsched.policy.parts.packing import Phase, Tuner, initial_roots, inside, larger, smaller
 from simsched.policy.parts.subgraphs import levels, subtree_sizes, subtree_sums
-from simsched.workload import make_workload
+from simsched.workload import generate_workload
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph
 from simsched.workload.spawn_tree import equal_parts, grow
@@ -31,7 +31,7 @@ def leaves_below(graph: TaskGraph) -> np.ndarray:
 def test_initial_roots_of_heat_on_the_opteron() -> None:
     # 8096 x 1024 doubles in two copies, leaves of at most 8 rows, 6 MiB of shared cache: subtrees
     # of 253 rows with 32 leaves, at depth 5, that need 4.45 MiB each, 32 of them.
-    graph = make_workload(
+    graph = generate_workload(
         "heat",
         {"rows": 8096, "columns": 1024, "cutoff_rows": 9, "block_bytes": 8 * 1024 * 16},
     ).graph

@@ -11,7 +11,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
-from simsched.workload.registry import make_small_workload, make_workload
+from simsched.workload.registry import generate_workload, make_small_workload
 
 LEAVES = {"depth": 5, "leaf_ops": 1e6, "iterations": 4}
 
@@ -27,7 +27,7 @@ def executed(run: Run, iteration: int) -> dict[int, int]:
 
 def run(name: str, workers: int, **params: object) -> Run:
     machine = make_machine(domains=2, cores_per_domain=4)
-    workload = make_workload("fork_join", {**LEAVES, **params})
+    workload = generate_workload("fork_join", {**LEAVES, **params})
     return simulate(
         machine, workload, make_policy(name), workers=workers, events=True, seed=3, backend="native"
     )

@@ -15,7 +15,7 @@ from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 from tests.policy.test_mapreduce import _view_of, sort
 
 
@@ -26,7 +26,7 @@ def reduce(task: int, worker: int, phase: int, fraction: float, *, begun: bool =
 def test_outputs_are_delivered_to_the_reduce_tasks_of_their_job() -> None:
     # Two jobs: 8 map tasks (0 to 7) and reduce tasks 8 and 9; the same again from task 10.
     shape = {"jobs": 2, "small_splits": 8, "large_share": 0.0, "split_bytes": 40_000}
-    state = make_policy("calb").start(_view_of(make_workload("mapreduce_mix", shape)))
+    state = make_policy("calb").start(_view_of(generate_workload("mapreduce_mix", shape)))
     assert state.tasks.kind.tolist() == ([MAP] * 8 + [REDUCE] * 2) * 2
     state.n_ended = Counter({(MAP, 0): 4, (MAP, 1): 5})
     assert outputs(state) == ([4, 5], [0, 0])  # no reduce task has begun
@@ -101,7 +101,7 @@ def test_backups_are_for_nodes_that_find_nothing_waiting(seed: int) -> None:
 
     refused: list[bool] = []
     machine = load_machine("samr_cluster_slow")
-    workload = make_workload("sort_mapreduce", {"reduces": 14, "slowstart": 0.05}, seed)
+    workload = generate_workload("sort_mapreduce", {"reduces": 14, "slowstart": 0.05}, seed)
     policy = Watched(cas=False, plb=False, replication=1)
     simulate(machine, workload, policy, seed=seed)
     assert any(refused)

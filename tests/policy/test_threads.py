@@ -24,7 +24,7 @@ from simsched.policy.parts.thread_balancing import even_out
 from simsched.policy.parts.threads import Queues
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
-from simsched.workload import make_workload
+from simsched.workload import generate_workload
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import Workload
 from tests.policy.test_asymmetric import uneven
@@ -41,7 +41,7 @@ def backend(request: pytest.FixtureRequest) -> str:
 def run(
     backend: str, machine: Machine, policy: str, parameters: dict[str, Any], **threads: Any
 ) -> Run:
-    workload = make_workload("threads", {**SECOND, **threads})
+    workload = generate_workload("threads", {**SECOND, **threads})
     made = make_policy(policy, {**SLICES, **parameters})
     return simulate(machine, workload, made, backend=backend, events=True)
 
@@ -61,11 +61,13 @@ def equal_cores(n: int) -> Machine:
 
 def test_threads_have_the_announced_shape() -> None:
     for barriers, edges in ((True, 2 * 25), (False, 2 * 5)):
-        graph = make_workload("threads", {"threads": 5, "phases": 3, "barriers": barriers}).graph
+        graph = generate_workload(
+            "threads", {"threads": 5, "phases": 3, "barriers": barriers}
+        ).graph
         graph.validate()
         assert graph.n_tasks == 15
         assert len(graph.succ) == edges
-    graph = make_workload("threads", {"threads": 5, "phases": 3, "critical_ops": 7.0}).graph
+    graph = generate_workload("threads", {"threads": 5, "phases": 3, "critical_ops": 7.0}).graph
     graph.validate()
     assert graph.n_tasks == 30
     assert graph.class_names[5:7] == ("thread0.critical", "thread1.critical")
@@ -117,7 +119,7 @@ def test_an_idle_fast_core_pulls_the_only_thread_of_a_slow_one(backend: str) -> 
 def test_linux_pulls_waiting_threads_from_longer_queues() -> None:
     # Threads belong to cores in turn; those of cores 0 and 1 are all that is left after 1 s.
     machine = equal_cores(4)
-    workload = make_workload("threads", {"threads": 8, "phases": 1, "spread": 0.9, **SECOND})
+    workload = generate_workload("threads", {"threads": 8, "phases": 1, "spread": 0.9, **SECOND})
     total_s = float(workload.graph.ops.sum()) / 1e9
     result = simulate(machine, workload, make_policy("linux_lb", SLICES))
     assert total_s / 4 <= result.makespan_s < 1.5 * total_s / 4
@@ -145,7 +147,7 @@ def test_age_gives_the_oldest_the_fastest_core() -> None:
 
 def test_a_profile_puts_the_long_thread_on_the_fast_core(backend: str) -> None:
     machine = uneven(1e9, 2e9)  # thread 0 begins on the slow core
-    workload = make_workload("threads", {"threads": 2, "phases": 1})
+    workload = generate_workload("threads", {"threads": 2, "phases": 1})
     graph = replace(workload.graph, ops=np.array([[4e9, 1e9]]))
     workload = replace(workload, graph=graph)
     policy = make_policy("age_ljfcf_profile", SLICES)
@@ -159,7 +161,7 @@ RARELY = {"slice_s": 0.01, "balance_s": 100.0}
 
 def uneven_threads(ops: list[float], iterations: int = 1) -> Workload:
     """Threads with one stretch each."""
-    workload = make_workload("threads", {"threads": len(ops), "phases": 1})
+    workload = generate_workload("threads", {"threads": len(ops), "phases": 1})
     return Workload("w", replace(workload.graph, ops=np.array([ops])), iterations)
 
 
@@ -397,7 +399,7 @@ def test_balancing_evens_out_loads_with_the_threads_that_suit() -> None:
 def test_critical_sections_run_on_the_fast_core(backend: str) -> None:
     machine = uneven(1e9, 4e9, 1e9)
     threads = {"threads": 3, "phases": 2, "phase_ops": 1e8, "critical_ops": 1e8}
-    graph = make_workload("threads", threads).graph
+    graph = generate_workload("threads", threads).graph
     critical = [t for t in range(graph.n_tasks) if graph.task_class[t] >= 3]
     found = {
         name: run(backend, machine, name, {}, **threads) for name in ("acs", "bis", "linux_lb")
@@ -412,7 +414,7 @@ def test_critical_sections_run_on_the_fast_core(backend: str) -> None:
 
 def test_a_real_configuration_runs_all_of_them() -> None:
     machine = load_machine("a_8_0_0_8")
-    workload = make_workload(
+    workload = generate_workload(
         "threads", {"threads": 24, "phases": 2, "phase_ops": 5e7, "critical_ops": 1e5}
     )
     for name in ("linux_lb", "speed_balancing", "age_ljfcf", "camp", "bias_scheduling", "acs"):

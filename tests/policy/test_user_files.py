@@ -17,7 +17,7 @@ from simsched.names.loading import imports_watched
 from simsched.policy import list_policies, make_policy, spec_of
 from simsched.policy.contract.placements import list_placements, placements
 from simsched.policy.contract.registry import policies
-from simsched.workload import list_workloads, make_workload
+from simsched.workload import generate_workload, list_workloads
 from simsched.workload.variants import variant
 
 TASKS = """
@@ -88,11 +88,13 @@ def test_a_workload_file_is_the_same_whether_it_is_imported_or_named(
     (tmp_path / "made_above.py").write_text(above.replace("    return tasks_of(tasks)\n", ""))
     found = {}
     for name in (first, "made_below.py", "made_above.py"):
-        found[name] = make_workload(str(tmp_path / name)).graph.n_tasks
+        found[name] = generate_workload(str(tmp_path / name)).graph.n_tasks
     assert found == {"made_below.py": 3, "made_above.py": 10}
-    assert make_workload(f"{tmp_path}/made_below.py:heat", {"tasks": 1}).graph.n_tasks == 1
+    assert generate_workload(f"{tmp_path}/made_below.py:heat", {"tasks": 1}).graph.n_tasks == 1
     assert known() == before
-    assert make_workload("heat", {"rows": 8, "columns": 8}).graph.n_tasks == 1  # the shipped one
+    assert (
+        generate_workload("heat", {"rows": 8, "columns": 8}).graph.n_tasks == 1
+    )  # the shipped one
 
 
 def test_files_import_workloads_of_one_name(tmp_path: Path) -> None:
@@ -105,7 +107,7 @@ def test_files_import_workloads_of_one_name(tmp_path: Path) -> None:
         )
         text = text.replace("return tasks_of(tasks)", f"return part(seed, tasks={number})")
         (tmp_path / f"whole_{number}.py").write_text(text)
-        assert make_workload(f"{tmp_path}/whole_{number}.py").graph.n_tasks == number
+        assert generate_workload(f"{tmp_path}/whole_{number}.py").graph.n_tasks == number
     assert known() == before
 
 
@@ -181,11 +183,11 @@ def test_a_module_of_the_same_name_explains_why_a_file_does_not_run(tmp_path: Pa
         (tmp_path / folder / "shared_part.py").write_text(f"{name} = 1\n")
         text = f"from shared_part import {name}\n" + TASKS + MADE.format(name="made", tasks=1)
         (tmp_path / folder / "made.py").write_text(text)
-    make_workload(f"{tmp_path}/one/made.py")
+    generate_workload(f"{tmp_path}/one/made.py")
     with pytest.raises(
         ConfigurationError, match=r"import of 'shared_part': found .*one.*two.*give one of them"
     ):
-        make_workload(f"{tmp_path}/two/made.py")
+        generate_workload(f"{tmp_path}/two/made.py")
 
 
 def comparison(policies: list[str], jobs: int) -> list[Any]:
@@ -251,9 +253,9 @@ def test_modules_that_hold_what_has_changed_run_again() -> None:
         test_upper="from test_lower import TASKS",
         wl="from test_upper import TASKS\n" + made.format(name="test_made", tasks="TASKS"),
     )
-    assert make_workload("wl.py").graph.n_tasks == 2
+    assert generate_workload("wl.py").graph.n_tasks == 2
     write(test_lower="TASKS = 3  # of another length")
-    assert make_workload("wl.py").graph.n_tasks == 3
+    assert generate_workload("wl.py").graph.n_tasks == 3
 
 
 def test_whose_names_they_are_is_decided_when_a_module_registers(
@@ -268,7 +270,7 @@ def test_whose_names_they_are_is_decided_when_a_module_registers(
 
     before = spec_of(test_first.Mine())
     write(mine="import test_first\n" + TASKS + MADE.format(name="test_made", tasks=1))
-    make_workload("mine.py")
+    generate_workload("mine.py")
     assert spec_of(test_first.Mine()) == before
     assert "test_basis_mine" in {info.name for info in list_policies()}
 
@@ -293,12 +295,12 @@ def jacobi(seed: int, *, version: str = "dsa"):
     return tasks_of(3 if version == "dsa" else 5)
 """
     write(ours=TASKS + program)
-    found = variant(make_workload("ours.py:jacobi"), version="shm")
+    found = variant(generate_workload("ours.py:jacobi"), version="shm")
     assert found.graph.n_tasks == 5
 
 
 def test_a_thread_does_not_get_a_file_that_another_one_still_executes() -> None:
     write(slow="import time\ntime.sleep(0.5)\n" + TASKS + MADE.format(name="made", tasks=2))
     with ThreadPoolExecutor(2) as threads:
-        found = threads.map(lambda _: make_workload("slow.py").graph.n_tasks, range(2))
+        found = threads.map(lambda _: generate_workload("slow.py").graph.n_tasks, range(2))
         assert list(found) == [2, 2]

@@ -20,13 +20,13 @@ from simsched.report.plots.occupancy import Bars, busy_bars, occupancy, rows_of
 from simsched.trace.exporters._timeline import Timeline, timeline
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
-from simsched.workload.presets import resolve_workload
+from simsched.workload.presets import make_workload
 
 
 def simulated(workload: str = "heat[rows=128,columns=128,leaf_bytes=8 KiB,iterations=2]") -> Run:
     return simulate(
         load_machine("amd_4x_opteron8380"),
-        resolve_workload(workload),
+        make_workload(workload),
         make_policy("cilk_a"),
         events=True,
     )
@@ -56,7 +56,7 @@ def test_bars_cover_the_busy_time_that_the_kernel_has_counted(run: Run) -> None:
 
 def test_children_created_inside_a_task_are_runtime_not_task() -> None:
     machine = load_machine("amd_4x_opteron8380")
-    workload = resolve_workload("fork_join[depth=6]")
+    workload = make_workload("fork_join[depth=6]")
     run = simulate(machine, workload, make_policy("work_sharing"), workers=3, events=True)
     assert in_tasks_ps(run, busy_bars(run)) == run.summary.worker_busy_ps.tolist()
     assert run.summary.worker_spawn_ps.sum() > 0
@@ -141,7 +141,7 @@ def test_time_can_be_chosen(run: Run) -> None:
 def test_a_part_of_time_is_what_lies_in_it_of_the_whole() -> None:
     """Bars are cut where tasks create children inside them, and where the time begins and ends."""
     machine = load_machine("amd_4x_opteron8380")
-    workload = resolve_workload("fork_join[depth=6]")
+    workload = make_workload("fork_join[depth=6]")
     run = simulate(machine, workload, make_policy("work_sharing"), workers=3, events=True)
     whole = busy_bars(run)
     begin, end = whole.span_ps[1] // 3, whole.span_ps[1] // 2
@@ -189,7 +189,7 @@ def test_bars_are_found_once_and_kept_as_long_as_the_run(monkeypatch: pytest.Mon
 
 
 def test_more_classes_than_colours_are_one(run: Run) -> None:
-    workload = resolve_workload("layered_random")
+    workload = make_workload("layered_random")
     drawn = simulate(
         load_machine("amd_4x_opteron8380"), workload, make_policy("cilk_a"), events=True
     )

@@ -197,11 +197,11 @@ def read_wfformat_run(folder: Path) -> object:
 def _own_graph(write_graph: str) -> Files:
     """Return a small task graph in a format of ours."""
     from simsched.workload import importers
-    from simsched.workload.registry import make_workload
+    from simsched.workload.registry import generate_workload
 
     with TemporaryDirectory() as folder:
         path = Path(folder) / "own"
-        getattr(importers, write_graph)(make_workload("fork_join", {"depth": 2}), path)
+        getattr(importers, write_graph)(generate_workload("fork_join", {"depth": 2}), path)
         return {"own": path.read_bytes()}
 
 

@@ -23,9 +23,9 @@ def _small_recording() -> object:
     from simsched.engine.run import simulate
     from simsched.machine.synthetic import make_machine
     from simsched.policy import make_policy
-    from simsched.workload.registry import make_workload
+    from simsched.workload.registry import generate_workload
 
-    workload = make_workload("fork_join", {"depth": 2})
+    workload = generate_workload("fork_join", {"depth": 2})
     machine = make_machine(domains=2, cores_per_domain=1)
     return recording_of(simulate(machine, workload, make_policy("cilk_a"), events=True))
 

@@ -34,9 +34,9 @@ from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.trace.parquet import event_file
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
-workload = make_workload("fork_join", {"depth": 10, "iterations": int(sys.argv[2])})
+workload = generate_workload("fork_join", {"depth": 10, "iterations": int(sys.argv[2])})
 reset_peak_rss()
 with event_file(Path(sys.argv[1]), capacity=2**14) as events:
     run = simulate(make_machine(), workload, make_policy("cilk_a"), events=events)

@@ -13,7 +13,7 @@ from simsched.files.errors import ConfigurationError
 from simsched.machine.synthetic import make_machine
 from simsched.trace.parquet import write_events
 from simsched.trace.recording import Recording, read_recording, write_recording
-from simsched.workload.registry import make_small_workload, make_workload
+from simsched.workload.registry import generate_workload, make_small_workload
 
 COSTS = ("tile", "measured")
 
@@ -50,7 +50,7 @@ def test_a_recording_survives_its_file(name: str, tmp_path: Path) -> None:
 
 
 def test_names_of_codelets_survive(tmp_path: Path) -> None:
-    plain, measured = (make_workload("cholesky", {"tiles": 3, "costs": c}) for c in COSTS)
+    plain, measured = (generate_workload("cholesky", {"tiles": 3, "costs": c}) for c in COSTS)
     run = simulate(make_machine(), plain, CentralQueue(), events=True)
     path = tmp_path / "run.parquet"
     write_recording(path, replace(recording_of(run), workload=measured))

@@ -17,7 +17,7 @@ from simsched.trace.run import Run
 from simsched.trace.schema import EVENT_COLUMNS, Trace
 from simsched.trace.sink import Events, KeptEvents
 from simsched.workload.graph import Workload
-from simsched.workload.registry import make_small_workload, make_workload
+from simsched.workload.registry import generate_workload, make_small_workload
 
 POLICIES = ("cilk_a", "bats", "work_sharing", "openmp_static")
 
@@ -102,7 +102,7 @@ class Told(Batches):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_sink_is_told_what_the_runtime_makes_of_the_program(backend: str) -> None:
     sink = Told(100)
-    workload = make_workload("batch", {"tasks": 12})
+    workload = generate_workload("batch", {"tasks": 12})
     machine = make_machine(cores_per_domain=2)
     slow = replace(machine.core_groups[0], name="slow", ops_per_s=5e8)
     machine = replace(

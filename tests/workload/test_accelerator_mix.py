@@ -11,7 +11,7 @@ from simsched.files.errors import ConfigurationError
 from simsched.machine.load import load_machine
 from simsched.policy import make_policy
 from simsched.workload.accelerator_programs import BATCH, COPYING, CRITICAL, programs
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 
 def test_programs_follow_the_source_and_cover_the_ranges() -> None:
@@ -30,7 +30,7 @@ def test_programs_follow_the_source_and_cover_the_ranges() -> None:
 
 
 def test_counts_and_chains() -> None:
-    workload = make_workload(
+    workload = generate_workload(
         "accelerator_mix", {"critical": "stem", "batch": "pf", "queries": 3, "batch_s": 1.0}
     )
     graph, about, stem = workload.graph, workload.applications, programs(0)["stem"]
@@ -52,23 +52,23 @@ def test_the_limit_of_tasks_is_checked_before_anything_is_made(
     given = {"critical": "stem face", "batch": "pf hw", "instances": 3, "queries": 5}
     for more in ({"gap_s": 0.0}, {"run_ahead": 40}, {"chunk_bytes": 12345}):
         parameters = {**given, "batch_s": 0.3, **more}
-        n = make_workload("accelerator_mix", parameters).graph.n_tasks
+        n = generate_workload("accelerator_mix", parameters).graph.n_tasks
         monkeypatch.setenv("SIMSCHED_MAX_TASKS", str(n))
-        assert make_workload("accelerator_mix", parameters).graph.n_tasks == n
+        assert generate_workload("accelerator_mix", parameters).graph.n_tasks == n
         monkeypatch.setenv("SIMSCHED_MAX_TASKS", str(n - 1))
         with pytest.raises(ConfigurationError, match=f"found {n} tasks, accepted at most {n - 1}"):
-            make_workload("accelerator_mix", parameters)
+            generate_workload("accelerator_mix", parameters)
         monkeypatch.delenv("SIMSCHED_MAX_TASKS")
 
 
 @pytest.mark.parametrize("key", ["queries", "instances", "run_ahead"])
 def test_sizes_beyond_all_limits_are_refused_at_once(key: str) -> None:
     with pytest.raises(ConfigurationError, match="tasks, accepted at most 20000000"):
-        make_workload("accelerator_mix", {key: 2**31 - 1})
+        generate_workload("accelerator_mix", {key: 2**31 - 1})
 
 
 def test_a_load_makes_queries_arrive_by_themselves() -> None:
-    workload = make_workload("accelerator_mix", {"batch": "", "queries": 50, "load": 0.3})
+    workload = generate_workload("accelerator_mix", {"batch": "", "queries": 50, "load": 0.3})
     arrivals = workload.graph.arrival_ps[workload.graph.in_degree == 0]
     assert len(arrivals) == 50
     assert np.all(np.diff(arrivals) >= 0)
@@ -80,7 +80,7 @@ def test_a_load_makes_queries_arrive_by_themselves() -> None:
 def test_overload_lets_the_backlog_grow_with_the_number_of_queries() -> None:
     def backlog(load: float, queries: int) -> int:
         given = {"batch": "", "critical": "dig", "queries": queries, "load": load}
-        workload = make_workload("accelerator_mix", {**given, "chunk_bytes": 2**30})
+        workload = generate_workload("accelerator_mix", {**given, "chunk_bytes": 2**30})
         times = TaskTimes(workload.graph.n_tasks)
         simulate(load_machine("k40_server"), workload, make_policy("mps"), events=times)
         found: int = service_metrics(workload, times)["backlog_queries"]
@@ -106,4 +106,4 @@ def test_overload_lets_the_backlog_grow_with_the_number_of_queries() -> None:
 )
 def test_bad_input(parameters: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        make_workload("accelerator_mix", parameters)
+        generate_workload("accelerator_mix", parameters)

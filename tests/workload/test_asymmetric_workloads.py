@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload import make_workload
-from simsched.workload.presets import resolve_workload
+from simsched.workload import generate_workload
+from simsched.workload.presets import make_workload
 
 
 def counts_of(parameters: dict[str, object]) -> list[int]:
-    graph = make_workload("batch", parameters).graph
+    graph = generate_workload("batch", parameters).graph
     graph.validate()
     return np.bincount(graph.task_class).tolist()[1:]
 
@@ -35,10 +35,10 @@ def test_heavy_functions_are_rarer_by_the_skew(skew: float, functions: int) -> N
 
 
 def test_costs_fall_geometrically_within_the_published_bounds() -> None:
-    graph = make_workload("batch", {"functions": 4, "spread": 0.0}).graph
+    graph = generate_workload("batch", {"functions": 4, "spread": 0.0}).graph
     ops = [float(graph.ops[0, graph.task_class == 1 + f][0]) for f in range(4)]
     assert ops == pytest.approx([2.1e7, 2.1e7 / 50 ** (1 / 3), 2.1e7 / 50 ** (2 / 3), 4.2e5])
-    spread = make_workload("batch", {}).graph.ops[0]
+    spread = generate_workload("batch", {}).graph.ops[0]
     for hz in (2.5e9, 2.262e9):  # the fastest cores of both servers
         assert spread.max() / hz < 10e-3
         assert spread[1:].min() / hz < 200e-6
@@ -46,7 +46,7 @@ def test_costs_fall_geometrically_within_the_published_bounds() -> None:
 
 def test_a_batch_is_spawned_by_its_main_task_in_the_chosen_order() -> None:
     for order, falls in (("heavy_first", True), ("heavy_last", False)):
-        graph = make_workload("batch", {"order": order, "spread": 0.0}).graph
+        graph = generate_workload("batch", {"order": order, "spread": 0.0}).graph
         ops = graph.ops[0, graph.child]
         assert (np.diff(ops) <= 0).all() if falls else (np.diff(ops) >= 0).all()
     assert graph.ops[0, 0] == 0.0
@@ -63,14 +63,14 @@ def test_a_batch_is_spawned_by_its_main_task_in_the_chosen_order() -> None:
 )
 def test_impossible_batches_are_refused(parameters: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        make_workload("batch", parameters)
+        generate_workload("batch", parameters)
 
 
 @pytest.mark.parametrize(("serial", "more"), [(True, 2), (False, 0)])
 def test_stages_have_their_edges_and_shares(serial: bool, more: int) -> None:
     parameters = {"chunks": 30, "shares": "1 6 3", "spread": 0.0, "chunk_ops": 1000.0}
     serially = {"serial_input": serial, "serial_output": serial}
-    graph = make_workload("stages", {**parameters, **serially}).graph
+    graph = generate_workload("stages", {**parameters, **serially}).graph
     graph.validate()
     assert graph.n_tasks == 91
     assert len(graph.succ) == 30 * 2 + more * 29
@@ -81,14 +81,14 @@ def test_stages_have_their_edges_and_shares(serial: bool, more: int) -> None:
 @pytest.mark.parametrize("shares", ["", "1 x", "0 0", "1 -1", "nan 1"])
 def test_shares_that_are_none_are_refused(shares: str) -> None:
     with pytest.raises(ConfigurationError, match="shares: found"):
-        make_workload("stages", {"shares": shares})
+        generate_workload("stages", {"shares": shares})
 
 
 def test_published_programs_have_more_tasks_than_stated() -> None:
     for name in ("bwt", "dmc", "lzw", "md5", "sha1"):
-        workload = resolve_workload(name)
+        workload = make_workload(name)
         assert workload.graph.n_tasks - 1 > 128
         assert 4 <= len(workload.graph.class_names) - 1 <= 10
         assert workload.iterations >= 10
-    assert len(resolve_workload("dedup").graph.class_names) - 1 == 5
-    assert len(resolve_workload("ferret").graph.class_names) - 1 == 6
+    assert len(make_workload("dedup").graph.class_names) - 1 == 5
+    assert len(make_workload("ferret").graph.class_names) - 1 == 6

@@ -6,14 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload import make_workload
-from simsched.workload.presets import resolve_workload
+from simsched.workload import generate_workload
+from simsched.workload.presets import make_workload
 
 GIB, MIB = 2**30, 2**20
 
 
 def test_the_published_grid_has_32_gb_in_1024_chares() -> None:
-    workload = resolve_workload("stencil3d_charm_32gb")
+    workload = make_workload("stencil3d_charm_32gb")
     graph = workload.graph
     assert graph.n_tasks == 1024
     blocks = graph.block_bytes[:1024]
@@ -25,7 +25,7 @@ def test_the_published_grid_has_32_gb_in_1024_chares() -> None:
 
 @pytest.mark.parametrize(("name", "gib"), [("24gb", 24), ("38gb", 37.5), ("54gb", 54)])
 def test_products_have_the_published_working_sets(name: str, gib: float) -> None:
-    graph = resolve_workload(f"matmul_charm_{name}").graph
+    graph = make_workload(f"matmul_charm_{name}").graph
     assert graph.block_bytes.sum() == gib * GIB
     rows = graph.n_tasks // 32
     assert 64 * graph.block_bytes[:rows].max() == pytest.approx(6 * GIB, rel=0.12)
@@ -39,7 +39,7 @@ def test_a_stencil_moves_the_bytes_that_its_documentation_says(
     parameters = {f"chares_{axis}": n for axis, n in zip("xyz", grid, strict=True)}
     parameters |= {f"elements_{axis}": n for axis, n in zip("xyz", shape, strict=True)}
     parameters |= {"sweeps": 3, "write_allocate": allocate}
-    workload = make_workload("stencil3d_charm", parameters)
+    workload = generate_workload("stencil3d_charm", parameters)
     workload.validate()
     graph = workload.graph
     n = int(np.prod(grid))
@@ -58,7 +58,7 @@ def test_a_stencil_moves_the_bytes_that_its_documentation_says(
 
 def test_a_chare_in_the_middle_has_six_neighbours() -> None:
     parameters = {"chares_x": 3, "chares_y": 3, "chares_z": 3}
-    graph = make_workload("stencil3d_charm", parameters).graph
+    graph = generate_workload("stencil3d_charm", parameters).graph
     middle = 13
     touched = graph.access_block[graph.access_ptr[middle] : graph.access_ptr[middle + 1]]
     assert sorted((touched - 27).tolist()) == [middle - 27, middle - 27, 4, 10, 12, 13, 14, 16, 22]
@@ -66,7 +66,9 @@ def test_a_chare_in_the_middle_has_six_neighbours() -> None:
 
 def test_a_product_reads_panels_and_passes_over_its_result() -> None:
     parameters = {"order": 100, "chare_rows": 4, "chare_columns": 2}
-    graph = make_workload("matmul_charm", parameters | {"row_block": 10, "depth_block": 40}).graph
+    graph = generate_workload(
+        "matmul_charm", parameters | {"row_block": 10, "depth_block": 40}
+    ).graph
     assert (graph.n_tasks, graph.n_blocks) == (8, 4 + 2 + 8)
     assert graph.block_bytes.sum() == 3 * 100 * 100 * 8
     task = 5  # row 2, column 1
@@ -82,13 +84,13 @@ def test_a_product_reads_panels_and_passes_over_its_result() -> None:
 
 def test_more_chares_than_rows_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="chare_rows: found 16, accepted at most order"):
-        make_workload("matmul_charm", {"order": 10})
+        generate_workload("matmul_charm", {"order": 10})
 
 
 @pytest.mark.parametrize("targets_first", [False, True])
 def test_copies_read_and_write_in_turn(targets_first: bool) -> None:
     parameters = {"copies": 3, "block_bytes": 1000, "piece_bytes": 400}
-    graph = make_workload("block_copies", {**parameters, "targets_first": targets_first}).graph
+    graph = generate_workload("block_copies", {**parameters, "targets_first": targets_first}).graph
     assert (graph.n_tasks, graph.n_blocks, graph.n_accesses) == (3, 6, 3 * 2 * 3)
     source, target = (4, 1) if targets_first else (1, 4)
     accesses = slice(graph.access_ptr[1], graph.access_ptr[2])

@@ -7,7 +7,7 @@ import pytest
 
 from simsched.workload import TaskGraph
 from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
-from simsched.workload.presets import list_presets, load_preset, resolve_workload
+from simsched.workload.presets import list_presets, load_preset, make_workload
 
 CHOSEN = "the size is chosen here"
 MIB = 2**20
@@ -32,7 +32,7 @@ COUNTS = {
 
 @pytest.mark.parametrize(("name", "counts"), COUNTS.items())
 def test_counts_follow_from_the_size(name: str, counts: tuple[int, int, int, int]) -> None:
-    graph = resolve_workload(name).graph
+    graph = make_workload(name).graph
     sizes = graph.n_tasks, len(graph.leaves), graph.n_edges, graph.block_bytes.sum()
     assert sizes == counts
     assert CHOSEN in load_preset(name).description
@@ -47,34 +47,34 @@ def test_the_source_of_a_chosen_size_says_what_is_missing() -> None:
 
 
 def test_islands_breed_for_50_generations() -> None:
-    assert resolve_workload("ga_16x256").iterations == 50
+    assert make_workload("ga_16x256").iterations == 50
 
 
 def test_points_of_the_mandelbrot_set_take_all_steps() -> None:
     """The set has an area of 1.5066, the image one of 9; its points need 500 steps, others few."""
-    steps = resolve_workload("mandelbrot_256x256").graph.ops.sum() / 10
+    steps = make_workload("mandelbrot_256x256").graph.ops.sum() / 10
     assert steps == pytest.approx(256 * 256 * 1.5066 / 9 * 500, rel=0.1)
 
 
 @pytest.mark.parametrize("name", ["lu_19200_starpu", "gemm_19200_starpu"])
 def test_costs_of_starpu_are_those_of_its_codelets_in_single_precision(name: str) -> None:
-    codelets = resolve_workload(name).graph.codelets
+    codelets = make_workload(name).graph.codelets
     assert codelets is not None
     assert all(codelet.startswith("starpu_s") for codelet in codelets)
 
 
 def test_operations_of_the_transform_and_the_factorisation() -> None:
     """5 N log2 N for N points; n^3 / 3 and 2 n^3 / 3, up to terms of the order of a tile row."""
-    assert resolve_workload("fft_65536").graph.ops.sum() == 5 * 65536 * 16
-    assert resolve_workload("gemm_19200_starpu").graph.ops.sum() == 2 * 19200**2 * 960
-    quadtree = resolve_workload("cholesky_quadtree_512").graph
+    assert make_workload("fft_65536").graph.ops.sum() == 5 * 65536 * 16
+    assert make_workload("gemm_19200_starpu").graph.ops.sum() == 2 * 19200**2 * 960
+    quadtree = make_workload("cholesky_quadtree_512").graph
     assert quadtree.ops.sum() == pytest.approx(512**3 / 3, rel=0.15)
-    lu = resolve_workload("lu_19200_starpu").graph
+    lu = make_workload("lu_19200_starpu").graph
     assert lu.ops.sum() == pytest.approx(2 * 19200**3 / 3, rel=0.01)
 
 
 def test_factorisation_by_quadrants_has_the_tiles_of_a_triangle() -> None:
-    graph = resolve_workload("cholesky_quadtree_512").graph
+    graph = make_workload("cholesky_quadtree_512").graph
     tiles = 512 // 32
     assert len(graph.leaves) == tiles * (tiles + 1) * (tiles + 2) // 6 == 816
     assert graph.block_bytes.tolist() == [32 * 32 * 8] * (tiles * (tiles + 1) // 2)
@@ -91,7 +91,7 @@ def depths(graph: TaskGraph) -> np.ndarray:
 
 def test_ck_is_a_game_of_about_three_moves() -> None:
     """Six plies are tasks, all twelve are searched; 3 moves on average, 1 to 5 of them."""
-    graph = resolve_workload("ck").graph
+    graph = make_workload("ck").graph
     moves, depth = np.diff(graph.child_ptr), depths(graph)
     assert set(moves[depth < 6].tolist()) == set(range(1, 6))
     assert moves[depth < 6].mean() == pytest.approx(3, rel=0.1)
@@ -104,7 +104,7 @@ def test_ck_is_a_game_of_about_three_moves() -> None:
 
 def test_a_knapsack_has_32_items() -> None:
     """A search that cuts visits fewer nodes than all choices of 32 items have, here one in 1000."""
-    workload = resolve_workload("knapsack_32")
+    workload = make_workload("knapsack_32")
     assert workload.parameters["items"] == 32
     nodes = workload.graph.ops.sum() / 50
     assert workload.graph.n_tasks < nodes < 2**33 / 1000
@@ -112,7 +112,7 @@ def test_a_knapsack_has_32_items() -> None:
 
 def test_a_mix_has_jobs_of_a_wave_and_of_the_size_of_sort() -> None:
     """8 or 64 splits, a reduce task for 4; reduces wait for a twentieth of the maps, rounded up."""
-    workload = resolve_workload("mapreduce_mix_8")
+    workload = make_workload("mapreduce_mix_8")
     tasks = JobTasks(workload.graph)
     assert [name for _, name in tasks.names] == ["sort", "wordcount"] * 4
     assert {user for user, _ in tasks.names} == {"user0", "user1"}
@@ -123,13 +123,13 @@ def test_a_mix_has_jobs_of_a_wave_and_of_the_size_of_sort() -> None:
     assert workload.graph.n_edges == sum(np.ceil(maps / 20).astype(int) * reduces)
     splits = workload.graph.block_bytes[workload.graph.block_bytes == 64 * MIB]
     assert len(splits) >= maps.sum()
-    sort = JobTasks(resolve_workload("sort_4gb").graph)
+    sort = JobTasks(make_workload("sort_4gb").graph)
     assert (sort.kind == MAP).sum() == maps.max()
 
 
 def test_jobs_of_a_mix_are_large_and_arrive_as_often_as_it_says() -> None:
     """A quarter are large, gaps are 120 s on average: means over 40 mixes of 8 jobs."""
-    graphs = [resolve_workload("mapreduce_mix_8", seed=seed).graph for seed in range(40)]
+    graphs = [make_workload("mapreduce_mix_8", seed=seed).graph for seed in range(40)]
     last = [graph.arrival_ps.max() / 1e12 for graph in graphs]
     assert np.mean(last) / 7 == pytest.approx(120, rel=0.2)  # standard error 6 %
     large = [(np.bincount(JobTasks(graph).job) == 80).mean() for graph in graphs]
@@ -139,7 +139,7 @@ def test_jobs_of_a_mix_are_large_and_arrive_as_often_as_it_says() -> None:
 def test_a_sparse_matrix_has_16_elements_for_each_of_its_rows() -> None:
     """8 bytes per element and 4 per row of the result; elements that coincide count each."""
     preset = load_preset("spmv_rmat_14")
-    graph = resolve_workload("spmv_rmat_14").graph
+    graph = make_workload("spmv_rmat_14").graph
     assert graph.block_bytes.tolist() == [8 * 16 * 2**14, 4 * 2**14]
     assert CHOSEN in preset.description
 
@@ -148,7 +148,7 @@ def test_a_sparse_matrix_has_16_elements_for_each_of_its_rows() -> None:
     ("name", "tasks", "alpha"), [("ga_islands", 128, 10), ("ga_islands_256", 256, 20)]
 )
 def test_islands_have_three_functions_of_alpha_tasks(name: str, tasks: int, alpha: int) -> None:
-    graph = resolve_workload(name).graph
+    graph = make_workload(name).graph
     assert graph.n_tasks == 1 + tasks  # the main task spawns them
     mine = graph.ops[0, 1:]
     names = np.array(graph.class_names)[graph.task_class[1:]]

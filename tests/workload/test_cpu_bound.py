@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload import TaskGraph, make_workload
+from simsched.workload import TaskGraph, generate_workload
 from simsched.workload.call_tree import CallTree
 from simsched.workload.draws import stream
 from simsched.workload.generators import mandelbrot
@@ -39,34 +39,34 @@ QUEENS = [(1, 2, 1), (2, 3, 0), (3, 6, 0), (4, 17, 2), (6, 153, 4), (8, 2057, 92
 @pytest.mark.parametrize(("board", "nodes", "solutions"), QUEENS)
 def test_queens_has_the_known_nodes_and_solutions(board: int, nodes: int, solutions: int) -> None:
     parameters = {"queens": board, "task_depth": board, "probes": 0, "ops_per_try": 1.0}
-    graph = make_workload("queens", parameters).graph
+    graph = generate_workload("queens", parameters).graph
     graph.validate()
     assert graph.n_tasks == nodes
     assert (levels(graph) == board).sum() == solutions
     for depth in range(board):
-        cut = make_workload("queens", {**parameters, "task_depth": depth}).graph
+        cut = generate_workload("queens", {**parameters, "task_depth": depth}).graph
         assert cut.ops.sum() == nodes * board
         assert cut.n_tasks == (levels(graph) <= depth).sum()
         assert levels(cut).max() == min(depth, levels(graph).max())
 
 
 def test_queens_counts_12_and_estimates_15() -> None:
-    counted = make_workload("queens", {"queens": 12, "probes": 0, "ops_per_try": 1.0}).graph
+    counted = generate_workload("queens", {"queens": 12, "probes": 0, "ops_per_try": 1.0}).graph
     assert counted.ops.sum() == 12 * 856_189
     # The standard error of the sum over 1,764 tasks with 200 probes each is below one percent.
-    estimated = make_workload("queens", {"queens": 15, "probes": 200, "ops_per_try": 1.0}).graph
+    estimated = generate_workload("queens", {"queens": 15, "probes": 200, "ops_per_try": 1.0}).graph
     assert estimated.ops.sum() == pytest.approx(15 * 171_129_072, rel=0.02)
 
 
 def test_queens_estimates_are_those_counted_in_the_mean() -> None:
     parameters = {"queens": 8, "task_depth": 1, "ops_per_try": 0.125}
-    counted = make_workload("queens", {**parameters, "probes": 0}).graph.ops[0]
-    estimated = make_workload("queens", {**parameters, "probes": 20_000}).graph.ops[0]
+    counted = generate_workload("queens", {**parameters, "probes": 0}).graph.ops[0]
+    estimated = generate_workload("queens", {**parameters, "probes": 20_000}).graph.ops[0]
     assert estimated == pytest.approx(counted, rel=0.02)
 
 
 def test_first_levels_of_20_queens() -> None:
-    graph = make_workload("queens", {"queens": 20, "task_depth": 2, "probes": 1}).graph
+    graph = generate_workload("queens", {"queens": 20, "task_depth": 2, "probes": 1}).graph
     assert np.bincount(levels(graph)).tolist() == [1, 20, 19 * 18]
     graph.validate()
 
@@ -93,7 +93,7 @@ def test_probes_descend_row_by_row(at_once: int, monkeypatch: pytest.MonkeyPatch
                 break
             placed.append(free[int(draws[row - depth, at, probe] * len(free))])
     parameters = {"queens": board, "task_depth": depth, "probes": probes, "ops_per_try": 1 / board}
-    graph = make_workload("queens", parameters, seed=5).graph
+    graph = generate_workload("queens", parameters, seed=5).graph
     found = graph.ops[0, in_class(graph, "search")]
     assert found.tolist() == pytest.approx((1 + below.mean(axis=1)).tolist())
 
@@ -102,15 +102,15 @@ def test_probes_that_take_too_long_are_refused(monkeypatch: pytest.MonkeyPatch) 
     """12 queens have 11 x 10 placements of 2; each probe tries 12 columns in 10 rows."""
     parameters = {"queens": 12, "task_depth": 2, "probes": 2}
     monkeypatch.setattr(queens_module, "MAX_TRIES", 26_400)
-    make_workload("queens", parameters)
+    generate_workload("queens", parameters)
     monkeypatch.setattr(queens_module, "MAX_TRIES", 26_399)
     with pytest.raises(ConfigurationError, match="probes: found 2 below each of 110 placements of"):
-        make_workload("queens", parameters)
+        generate_workload("queens", parameters)
 
 
 def test_counting_many_queens_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="probes: found 0 with 13 queens, accepted 1"):
-        make_workload("queens", {"queens": 13, "probes": 0})
+        generate_workload("queens", {"queens": 13, "probes": 0})
 
 
 @settings(max_examples=30, deadline=None)
@@ -129,13 +129,13 @@ def test_knapsack_finds_the_best_value(items: list[tuple[int, int]]) -> None:
 
 
 def test_knapsack_nodes_do_not_depend_on_where_tasks_end() -> None:
-    full = make_workload("knapsack", {"items": 14, "task_depth": 14, "ops_per_node": 1.0}).graph
+    full = generate_workload("knapsack", {"items": 14, "task_depth": 14, "ops_per_node": 1.0}).graph
     assert full.ops.sum() == full.n_tasks
     degree = np.diff(full.child_ptr)
     assert set(degree.tolist()) == {0, 2}
     for depth in (0, 3, 8):
         parameters = {"items": 14, "task_depth": depth, "ops_per_node": 1.0}
-        graph = make_workload("knapsack", parameters).graph
+        graph = generate_workload("knapsack", parameters).graph
         graph.validate()
         assert graph.ops.sum() == full.n_tasks
         assert graph.n_tasks == (levels(full) <= depth).sum()
@@ -156,11 +156,11 @@ def test_knapsack_cuts_what_cannot_be_better() -> None:
 
 def test_checkers_positions_do_not_depend_on_where_tasks_end() -> None:
     parameters = {"depth": 7, "ops_per_position": 1.0}
-    full = make_workload("checkers", {**parameters, "task_depth": 7}).graph
+    full = generate_workload("checkers", {**parameters, "task_depth": 7}).graph
     full.validate()
     assert full.ops.sum() == full.n_tasks
     for depth in (0, 1, 4):
-        graph = make_workload("checkers", {**parameters, "task_depth": depth}).graph
+        graph = generate_workload("checkers", {**parameters, "task_depth": depth}).graph
         graph.validate()
         assert graph.ops.sum() == full.n_tasks
         assert graph.n_tasks == (levels(full) <= depth).sum()
@@ -168,7 +168,7 @@ def test_checkers_positions_do_not_depend_on_where_tasks_end() -> None:
 
 
 def test_checkers_has_the_mean_number_of_moves() -> None:
-    graph = make_workload("checkers", {"moves": 4, "depth": 6, "task_depth": 6}).graph
+    graph = generate_workload("checkers", {"moves": 4, "depth": 6, "task_depth": 6}).graph
     degree = np.diff(graph.child_ptr)[levels(graph) < 6]
     assert set(degree.tolist()) == set(range(1, 8))
     assert degree.mean() == pytest.approx(4.0, rel=0.1)
@@ -176,13 +176,13 @@ def test_checkers_has_the_mean_number_of_moves() -> None:
 
 def test_too_many_positions_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="found more than 50000000 positions"):
-        make_workload("checkers", {"moves": 20, "depth": 30})
+        generate_workload("checkers", {"moves": 20, "depth": 30})
 
 
 @pytest.mark.parametrize("depth", range(5))
 def test_fft_tasks_operations_and_bytes(depth: int) -> None:
     points = 32 << depth
-    graph = make_workload("fft", {"points": points, "leaf_points": 32}).graph
+    graph = generate_workload("fft", {"points": points, "leaf_points": 32}).graph
     graph.validate()
     many = 2**depth
     assert graph.n_tasks == depth * 2 * many + many
@@ -194,7 +194,7 @@ def test_fft_tasks_operations_and_bytes(depth: int) -> None:
 
 
 def test_fft_combines_after_both_halves() -> None:
-    graph = make_workload("fft", {"points": 64, "leaf_points": 32}).graph
+    graph = generate_workload("fft", {"points": 64, "leaf_points": 32}).graph
     assert graph.parent.tolist() == [-1, 0, 0, 0, 3, 3]
     assert graph.succ.tolist() == [3, 3]
     # Leaves that combine update a half of each block: they read both, then write both.
@@ -206,7 +206,7 @@ def test_fft_combines_after_both_halves() -> None:
 @pytest.mark.parametrize("key", ["points", "leaf_points"])
 def test_fft_refuses_what_is_not_a_power_of_two(key: str) -> None:
     with pytest.raises(ConfigurationError, match=f"fft: {key}: found 48, accepted powers of two"):
-        make_workload("fft", {key: 48})
+        generate_workload("fft", {key: 48})
 
 
 @pytest.mark.parametrize("at_once", [7, 2**16])
@@ -215,7 +215,7 @@ def test_mandelbrot_operations_are_those_of_its_points(
 ) -> None:
     monkeypatch.setattr(mandelbrot, "SLICE", at_once)
     parameters = {"rows": 24, "columns": 20, "most_steps": 60, "leaf_rows": 3}
-    graph = make_workload("mandelbrot", {**parameters, "ops_per_step": 1.0}).graph
+    graph = generate_workload("mandelbrot", {**parameters, "ops_per_step": 1.0}).graph
     graph.validate()
     rows = np.zeros(24)
     for row, column in itertools.product(range(24), range(20)):
@@ -237,14 +237,14 @@ def test_too_many_rows_are_refused_before_they_are_computed(
     monkeypatch.setenv("SIMSCHED_MAX_TASKS", "1998")
     monkeypatch.setattr(mandelbrot, "escape_steps", lambda *_: pytest.fail("computed"))
     with pytest.raises(ConfigurationError, match="mandelbrot: found 1999 tasks, accepted at most"):
-        make_workload("mandelbrot", {"rows": 1000, "columns": 1})
+        generate_workload("mandelbrot", {"rows": 1000, "columns": 1})
 
 
 def test_too_many_points_are_refused() -> None:
     """2^31 points count 8 steps each besides those of the set."""
     parameters = {"rows": 2**15, "columns": 2**16, "most_steps": 1, "leaf_rows": 2**15}
     with pytest.raises(ConfigurationError, match="accepted at most 17179869184 steps altogether"):
-        make_workload("mandelbrot", parameters)
+        generate_workload("mandelbrot", parameters)
 
 
 def test_points_of_the_set_take_all_steps_and_others_few() -> None:
@@ -255,7 +255,7 @@ def test_points_of_the_set_take_all_steps_and_others_few() -> None:
 
 def test_a_generation_of_islands() -> None:
     parameters = {"islands": 5, "individuals": 32, "leaf_individuals": 4, "genome_bytes": 10}
-    workload = make_workload("ga", {**parameters, "fitness_costs": "constant", "migrants": 3})
+    workload = generate_workload("ga", {**parameters, "fitness_costs": "constant", "migrants": 3})
     workload.validate()
     graph = workload.graph
     assert graph.n_tasks == 1 + 5 * 15
@@ -270,7 +270,7 @@ def test_a_generation_of_islands() -> None:
 
 
 def test_a_single_island_has_no_migration() -> None:
-    graph = make_workload("ga", {"islands": 1, "individuals": 8, "leaf_individuals": 8}).graph
+    graph = generate_workload("ga", {"islands": 1, "individuals": 8, "leaf_individuals": 8}).graph
     graph.validate()
     assert graph.n_tasks == 2
     assert graph.access_ptr.tolist() == [0, 0, 2]
@@ -281,9 +281,9 @@ def test_a_single_island_has_no_migration() -> None:
 def test_quadrants_work_on_the_tiles_of_the_tiled_factorisation(level: int) -> None:
     tiles = 2**level
     parameters = {"levels": level, "tile_size": 3}
-    quadrants = make_workload("cholesky_quadtree", parameters).graph
+    quadrants = generate_workload("cholesky_quadtree", parameters).graph
     quadrants.validate()
-    tiled = make_workload("cholesky", {"tiles": tiles, "tile_size": 3}).graph
+    tiled = generate_workload("cholesky", {"tiles": tiles, "tile_size": 3}).graph
     assert len(quadrants.leaves) == tiled.n_tasks == tiles * (tiles + 1) * (tiles + 2) // 6
     assert quadrants.ops.sum() == pytest.approx(tiled.ops.sum())
     assert quadrants.block_bytes.tolist() == tiled.block_bytes.tolist()
@@ -295,11 +295,11 @@ def test_quadrants_work_on_the_tiles_of_the_tiled_factorisation(level: int) -> N
 
 def test_quadrants_keep_the_order_of_the_tiled_factorisation() -> None:
     tiles = 8
-    graph = make_workload("cholesky_quadtree", {"levels": 3, "tile_size": 2}).graph
+    graph = generate_workload("cholesky_quadtree", {"levels": 3, "tile_size": 2}).graph
     ends_before = order_of_leaves(graph)
     leaves = graph.leaves.tolist()
     place = {leaf: index for index, leaf in enumerate(leaves)}
-    tiled = make_workload("cholesky", {"tiles": tiles, "tile_size": 2}).graph
+    tiled = generate_workload("cholesky", {"tiles": tiles, "tile_size": 2}).graph
     tasks = enumerate_tasks(tiles)
     writes = {}
     for leaf in leaves:

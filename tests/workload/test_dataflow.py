@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.workload import TaskGraph, make_workload
+from simsched.workload import TaskGraph, generate_workload
 from simsched.workload.bench import bench_rng
 
 
@@ -27,7 +27,7 @@ def created(n_tasks: int, edges: list[tuple[int, int]]) -> list[list[int]]:
     ("steps", "tasks", "edges"), [(3, 12288, 40448), (25, 102400, 485376), (245, 1003520, 4934656)]
 )
 def test_stencil_counts(steps: int, tasks: int, edges: int) -> None:
-    graph = make_workload(
+    graph = generate_workload(
         "stencil2d", {"width": 64, "height": 64, "steps": steps, "costs": "bench"}
     ).graph
     graph.validate()
@@ -45,14 +45,14 @@ def test_stencil_counts(steps: int, tasks: int, edges: int) -> None:
     ],
 )
 def test_cholesky_counts(tiles: int, tasks: int, edges: int) -> None:
-    graph = make_workload("cholesky", {"tiles": tiles, "costs": "bench"}).graph
+    graph = generate_workload("cholesky", {"tiles": tiles, "costs": "bench"}).graph
     graph.validate()
     assert (graph.n_tasks, graph.n_edges, graph.n_blocks) == (tasks, edges, 0)
 
 
 @pytest.mark.parametrize(("width", "height", "steps"), [(4, 3, 3), (1, 5, 2), (5, 1, 2), (1, 1, 4)])
 def test_stencil_edges_and_accesses_one_by_one(width: int, height: int, steps: int) -> None:
-    workload = make_workload(
+    workload = generate_workload(
         "stencil2d",
         {"width": width, "height": height, "steps": steps, "tile_rows": 5, "tile_columns": 3},
     )
@@ -107,7 +107,7 @@ def plain_cholesky(
 
 @pytest.mark.parametrize("tiles", [1, 2, 3, 7])
 def test_cholesky_tasks_edges_and_accesses_one_by_one(tiles: int) -> None:
-    workload = make_workload("cholesky", {"tiles": tiles, "tile_size": 10})
+    workload = generate_workload("cholesky", {"tiles": tiles, "tile_size": 10})
     workload.validate()
     graph = workload.graph
     kinds, edges, touched = plain_cholesky(tiles)
@@ -123,9 +123,11 @@ def test_cholesky_tasks_edges_and_accesses_one_by_one(tiles: int) -> None:
 
 
 def test_costs_of_the_benchmarks_are_drawn_in_the_order_of_tasks() -> None:
-    stencil = make_workload("stencil2d", {"width": 4, "height": 4, "steps": 3, "costs": "bench"})
+    stencil = generate_workload(
+        "stencil2d", {"width": 4, "height": 4, "steps": 3, "costs": "bench"}
+    )
     assert stencil.graph.ops[0].tolist() == [(0.5 + x) * 1e6 for x in bench_rng(48)]
-    cholesky = make_workload("cholesky", {"tiles": 6, "costs": "bench"})
+    cholesky = generate_workload("cholesky", {"tiles": 6, "costs": "bench"})
     kinds, _, _ = plain_cholesky(6)
     for kind, number, found in zip(
         kinds, bench_rng(len(kinds)).tolist(), cholesky.graph.ops[0].tolist(), strict=True
@@ -133,7 +135,7 @@ def test_costs_of_the_benchmarks_are_drawn_in_the_order_of_tasks() -> None:
         factor = 0.9 + 0.2 * number
         expected = {"potrf": 1e6 * factor / 3, "gemm": 2e6 * factor}.get(kind, 1e6 * factor)
         assert found == expected
-    independent = make_workload("independent", {"tasks": 9, "costs": "bench"})
+    independent = generate_workload("independent", {"tasks": 9, "costs": "bench"})
     assert independent.graph.ops[0].tolist() == [(0.5 + x) * 1e6 for x in bench_rng(9)]
 
 
@@ -145,7 +147,7 @@ def test_layers_are_linked_to_the_one_above_only(
     layers: int, width: int, probability: float, seed: int
 ) -> None:
     parameters = {"layers": layers, "width": width, "edge_probability": probability}
-    workload = make_workload("layered_random", parameters, seed)
+    workload = generate_workload("layered_random", parameters, seed)
     workload.validate()
     graph = workload.graph
     edges = [(u, v) for u, targets in enumerate(successors(graph)) for v in targets]
@@ -165,7 +167,7 @@ def test_layers_are_linked_to_the_one_above_only(
 
 def test_layered_edges_are_as_many_as_their_probability_says() -> None:
     width, probability = 200, 0.01
-    graph = make_workload(
+    graph = generate_workload(
         "layered_random", {"layers": 51, "width": width, "edge_probability": probability}, 3
     ).graph
     expected = 50 * width * (probability * width + (1 - probability) ** width)
@@ -175,7 +177,7 @@ def test_layered_edges_are_as_many_as_their_probability_says() -> None:
 @pytest.mark.parametrize("costs", ["constant", "uniform", "exponential", "lognormal"])
 def test_drawn_costs_have_the_mean_asked_for(costs: str) -> None:
     parameters = {"tasks": 40_000, "costs": costs, "mean_ops": 7.0, "spread": 0.5}
-    ops = make_workload("independent", parameters, 5).graph.ops[0]
+    ops = generate_workload("independent", parameters, 5).graph.ops[0]
     deviation = {"constant": 0.0, "uniform": 0.5 / 3**0.5, "exponential": 1.0, "lognormal": 0.5}
     assert ops.mean() == pytest.approx(7.0, rel=0.02)
     assert ops.std() == pytest.approx(7.0 * deviation[costs], rel=0.03)
@@ -183,19 +185,19 @@ def test_drawn_costs_have_the_mean_asked_for(costs: str) -> None:
 
 
 def test_flows_and_chain() -> None:
-    flows = make_workload("flows", {"tasks": 100, "blocks": 8})
+    flows = generate_workload("flows", {"tasks": 100, "blocks": 8})
     flows.validate()
     assert flows.graph.access_block.tolist() == [t % 8 for t in range(100)]
     assert flows.graph.read_bytes.tolist() == [int((0.5 + x) * 1e6) for x in bench_rng(100)]
-    chain = make_workload("chain", {"tasks": 5, "ops": 2.0})
+    chain = generate_workload("chain", {"tasks": 5, "ops": 2.0})
     chain.validate()
     assert successors(chain.graph) == [[1], [2], [3], [4], []]
-    assert make_workload("chain", {"tasks": 1}).graph.n_edges == 0
+    assert generate_workload("chain", {"tasks": 1}).graph.n_edges == 0
 
 
 def test_drawn_edges_do_not_depend_on_the_costs() -> None:
     first, second = (
-        make_workload("layered_random", {"costs": costs}, 8).graph
+        generate_workload("layered_random", {"costs": costs}, 8).graph
         for costs in ("uniform", "exponential")
     )
     assert np.array_equal(first.succ, second.succ)

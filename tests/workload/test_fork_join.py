@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload import make_workload
+from simsched.workload import generate_workload
 
 
 @pytest.mark.parametrize(("degree", "depth"), [(2, 0), (2, 1), (2, 5), (3, 4), (10, 2), (1000, 1)])
 @pytest.mark.parametrize("phases", [1, 3])
 def test_a_phase_is_a_complete_tree(degree: int, depth: int, phases: int) -> None:
-    workload = make_workload(
+    workload = generate_workload(
         "fork_join", {"degree": degree, "depth": depth, "phases": phases, "leaf_bytes": 64}
     )
     workload.validate()
@@ -32,7 +32,7 @@ def test_a_phase_is_a_complete_tree(degree: int, depth: int, phases: int) -> Non
 
 
 def test_work_before_and_after_the_children() -> None:
-    graph = make_workload(
+    graph = generate_workload(
         "fork_join", {"degree": 3, "depth": 2, "leaf_ops": 5, "inner_ops": 2, "join_ops": 7}
     ).graph
     graph.validate()
@@ -42,7 +42,7 @@ def test_work_before_and_after_the_children() -> None:
 
 
 def test_children_come_in_the_order_of_their_numbers() -> None:
-    graph = make_workload("fork_join", {"degree": 3, "depth": 2}).graph
+    graph = generate_workload("fork_join", {"degree": 3, "depth": 2}).graph
     assert graph.child[graph.child_ptr[0] : graph.child_ptr[1]].tolist() == [1, 5, 9]
     assert graph.child[graph.child_ptr[5] : graph.child_ptr[6]].tolist() == [6, 7, 8]
 
@@ -51,4 +51,4 @@ def test_too_many_leaves_are_refused() -> None:
     with pytest.raises(
         ConfigurationError, match=r"workload fork_join: found 2e\+20 tasks, accepted"
     ):
-        make_workload("fork_join", {"degree": 10, "depth": 20})
+        generate_workload("fork_join", {"degree": 10, "depth": 20})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from simsched.engine.run import simulate
 from simsched.machine.synthetic import make_machine
 from simsched.policy.contract.registry import make_policy
-from simsched.workload import make_workload
+from simsched.workload import generate_workload
 
 
 @settings(max_examples=50, deadline=None)
@@ -25,7 +25,7 @@ def test_a_mean_step_is_the_first_steps_divided_by_their_number(
     size: int, cutoff: int, block_rows: int, irregular: bool, first: int | None
 ) -> None:
     parameters = {"size": size, "cutoff_rows": cutoff, "block_rows": block_rows, "steps": first}
-    workload = make_workload("ge", {**parameters, "irregular": irregular})
+    workload = generate_workload("ge", {**parameters, "irregular": irregular})
     workload.validate()
     graph = workload.graph
     heights = graph.block_bytes[:-1] // (8 * size)
@@ -84,7 +84,7 @@ def leaf_spans(rows: int, cutoff: int, *, irregular: bool) -> list[tuple[int, in
     ("size", "megabytes", "leaves"), [(1024, 8.39, 128), (2048, 33.6, 256), (8192, 537, 1024)]
 )
 def test_published_sizes(size: int, megabytes: float, leaves: int) -> None:
-    workload = make_workload("ge", {"size": size})
+    workload = generate_workload("ge", {"size": size})
     graph = workload.graph
     assert graph.block_bytes[:-1].sum() / 1e6 == pytest.approx(megabytes, rel=2e-3)
     assert (len(graph.leaves), graph.n_blocks) == (leaves, leaves + 1)
@@ -95,18 +95,18 @@ def test_published_sizes(size: int, megabytes: float, leaves: int) -> None:
 
 
 def test_the_irregular_tree_of_1024_rows() -> None:
-    graph = make_workload("ge", {"irregular": True, "cutoff_rows": 8}).graph
+    graph = generate_workload("ge", {"irregular": True, "cutoff_rows": 8}).graph
     assert (graph.n_tasks, len(graph.leaves)) == (513, 330)
 
 
 def test_rows_are_the_hotter_the_later_they_become_the_pivot_row() -> None:
-    graph = make_workload("ge", {"size": 256}).graph
+    graph = generate_workload("ge", {"size": 256}).graph
     written = np.bincount(graph.access_block, graph.written_bytes)[:-1]
     assert (np.diff(written) > 0).all()
 
 
 def test_only_the_root_writes_the_pivot_row() -> None:
-    graph = make_workload("ge", {"size": 64}).graph
+    graph = generate_workload("ge", {"size": 64}).graph
     task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
     is_pivot = graph.access_block == graph.n_blocks - 1
     assert task[is_pivot & (graph.written_bytes > 0)].tolist() == [0]
@@ -119,7 +119,7 @@ def test_what_is_updated_in_place_is_fetched_once(steps: int) -> None:
     # The elimination itself, element by element; an iteration is the mean of its first steps.
     touched = sum(1 for k in range(steps) for row in range(k + 1, 64) for column in range(k, 64))
     pivot = sum(64 - k for k in range(steps))
-    workload = replace(make_workload("ge", {"size": 64, "steps": steps}), init=None)
+    workload = replace(generate_workload("ge", {"size": 64, "steps": steps}), init=None)
     machine = make_machine(domains=1, cores_per_domain=1, caches=[("L1", 1 << 20, 100e9, 0, 1)])
     summary = simulate(machine, workload, make_policy("cilk_a")).summary
     fetched = 8 * (touched + pivot) / steps
@@ -142,7 +142,7 @@ def test_what_is_updated_in_place_is_fetched_once(steps: int) -> None:
 def test_others_that_update_in_place_fetch_their_data_once(
     name: str, parameters: dict[str, object], data_bytes: int
 ) -> None:
-    workload = replace(make_workload(name, parameters), init=None)
+    workload = replace(generate_workload(name, parameters), init=None)
     machine = make_machine(domains=1, cores_per_domain=1, caches=[("L1", 1 << 20, 100e9, 0, 1)])
     summary = simulate(machine, workload, make_policy("cilk_a")).summary
     assert int(summary.cache_missing_bytes.sum()) == data_bytes

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload import TaskGraph, make_workload
-from simsched.workload.presets import resolve_workload
+from simsched.workload import TaskGraph, generate_workload
+from simsched.workload.presets import make_workload
 from simsched.workload.spawn_tree import SpawnTree, equal_parts, grow, unbalanced
 
 
@@ -65,7 +65,7 @@ def test_tasks_leaves_and_levels_of_the_published_trees(
         ({"cutoff_rows": 9}, nine),
         ({"cutoff_rows": 8, "irregular": True}, irregular),
     ):
-        graph = make_workload("heat", {"rows": rows, **parameters}).graph
+        graph = generate_workload("heat", {"rows": rows, **parameters}).graph
         assert (graph.n_tasks, len(graph.leaves)) == counts
     tree = grow(rows, unbalanced(8))
     depth = tree.level[tree.leaves] + 1
@@ -120,7 +120,7 @@ def check_children(tree: SpawnTree) -> None:
 
 
 def test_the_published_16_gb_case_has_8192_leaves_and_blocks() -> None:
-    workload = resolve_workload("heat_16gb")
+    workload = make_workload("heat_16gb")
     workload.validate()
     graph, init = workload.graph, workload.init
     assert init is not None
@@ -138,7 +138,7 @@ def test_the_published_16_gb_case_has_8192_leaves_and_blocks() -> None:
 
 
 def test_leaves_of_one_row_make_2048_smallest_subtrees_of_160_tasks() -> None:
-    workload = resolve_workload("heat_16gb_one_row")
+    workload = make_workload("heat_16gb_one_row")
     graph = workload.graph
     assert (graph.n_tasks, len(graph.leaves)) == (458751, 229376)
     sizes = subtree_sizes(graph)
@@ -170,7 +170,7 @@ PARAMETERS = st.fixed_dictionaries(
 @settings(max_examples=60, deadline=None)
 @given(PARAMETERS)
 def test_bytes_are_those_counted_row_by_row(parameters: dict[str, int]) -> None:
-    workload = make_workload("heat", parameters)
+    workload = generate_workload("heat", parameters)
     workload.validate()
     graph, rows = workload.graph, parameters["rows"]
     line = parameters["columns"] * 8
@@ -199,7 +199,7 @@ def test_bytes_are_those_counted_row_by_row(parameters: dict[str, int]) -> None:
 @given(st.integers(1, 200), st.integers(16, 1000), st.integers(16, 1000))
 def test_initialisation_writes_each_block_exactly(rows: int, block: int, leaf: int) -> None:
     parameters = {"rows": rows, "columns": 1, "block_bytes": block, "init_leaf_bytes": leaf}
-    workload = make_workload("heat", parameters)
+    workload = generate_workload("heat", parameters)
     assert workload.init is not None
     workload.validate()
     written = np.bincount(
@@ -211,7 +211,7 @@ def test_initialisation_writes_each_block_exactly(rows: int, block: int, leaf: i
 
 
 def test_operations_are_in_the_leaves_and_in_joins_when_asked() -> None:
-    graph = make_workload(
+    graph = generate_workload(
         "heat", {"rows": 100, "columns": 7, "cutoff_rows": 10, "ops_per_element": 3, "inner_ops": 2}
     ).graph
     leaf = np.diff(graph.child_ptr) == 0
@@ -224,9 +224,9 @@ def test_operations_are_in_the_leaves_and_in_joins_when_asked() -> None:
 
 def test_an_irregular_tree_refuses_cut_offs_that_leave_empty_quarters() -> None:
     with pytest.raises(ConfigurationError, match="cutoff_rows: found 3, accepted 4 or more"):
-        make_workload("heat", {"irregular": True, "cutoff_rows": 3})
+        generate_workload("heat", {"irregular": True, "cutoff_rows": 3})
 
 
 def test_more_tasks_than_can_be_numbered_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="found at least 2147483647 leaves"):
-        make_workload("heat", {"rows": 2**31 - 1, "columns": 1, "cutoff_rows": 2})
+        generate_workload("heat", {"rows": 2**31 - 1, "columns": 1, "cutoff_rows": 2})

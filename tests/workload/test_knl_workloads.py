@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.policy.parts.subgraphs import group_tasks
-from simsched.workload import make_workload
-from simsched.workload.presets import resolve_workload
+from simsched.workload import generate_workload
+from simsched.workload.presets import make_workload
 
 PAGE = 4096
 MATRICES = ["heat_16gb", "sor_16gb", "conv_16gb", "sten_16gb"]
@@ -16,7 +16,7 @@ GRAPHS = {"pagerank_16gb": 8261, "label_propagation_16gb": 8498, "connected_comp
 
 @pytest.mark.parametrize("name", MATRICES)
 def test_matrices_are_224k_by_4k_in_chunks_of_512_pages(name: str) -> None:
-    workload = resolve_workload(name)
+    workload = make_workload(name)
     graph = workload.graph
     assert workload.iterations == (400 if name == "sor_16gb" else 200)  # two half sweeps
     assert graph.block_bytes.sum() == 224 * 1024 * 4096 * 8 * 2  # 15.03e9, said to be 16 GB
@@ -26,7 +26,7 @@ def test_matrices_are_224k_by_4k_in_chunks_of_512_pages(name: str) -> None:
 
 @pytest.mark.parametrize(("size", "leaves"), [(2, 1024), (22, 16384)])
 def test_data_of_2_to_22_gb_keep_columns_edges_and_leaves(size: int, leaves: int) -> None:
-    heat, ranks = (resolve_workload(f"{name}_{size}gb") for name in ("heat", "pagerank"))
+    heat, ranks = (make_workload(f"{name}_{size}gb") for name in ("heat", "pagerank"))
     assert heat.iterations == ranks.iterations == 200
     assert heat.graph.block_bytes.sum() == size * 14 * 1024 * 4096 * 8 * 2  # a sixteenth of 224K
     assert ranks.graph.written_bytes.sum() == 8 * size * 2**20  # a rank for each vertex
@@ -43,7 +43,7 @@ def test_data_of_2_to_22_gb_keep_columns_edges_and_leaves(size: int, leaves: int
 
 
 def test_elimination_is_48k_squared_in_single_precision() -> None:
-    workload = resolve_workload("ge_10gb")
+    workload = make_workload("ge_10gb")
     graph = workload.graph
     row = 48 * 1024 * 4
     assert workload.iterations == 200
@@ -54,7 +54,7 @@ def test_elimination_is_48k_squared_in_single_precision() -> None:
 
 @pytest.mark.parametrize(("name", "logic_vmas"), GRAPHS.items())
 def test_graphs_have_16_gb_in_the_published_number_of_chunks(name: str, logic_vmas: int) -> None:
-    workload = resolve_workload(name)
+    workload = make_workload(name)
     graph = workload.graph
     assert workload.iterations == 200
     assert graph.block_bytes.sum() / 2**30 == pytest.approx(16, rel=0.05)
@@ -64,7 +64,7 @@ def test_graphs_have_16_gb_in_the_published_number_of_chunks(name: str, logic_vm
 
 @pytest.mark.parametrize("name", ["label_propagation_16gb", "connected_components_16gb"])
 def test_graphs_of_8_m_vertices_have_eleven_edges_each(name: str) -> None:
-    graph = resolve_workload(name).graph
+    graph = make_workload(name).graph
     vertices = 2**23
     assert graph.written_bytes.sum() == 8 * vertices
     edges = (graph.block_bytes.sum() - 16 * vertices) // 180
@@ -73,7 +73,7 @@ def test_graphs_of_8_m_vertices_have_eleven_edges_each(name: str) -> None:
 
 
 def test_heat_has_the_published_number_of_subgraphs() -> None:
-    graph = resolve_workload("heat_16gb_one_row").graph
+    graph = make_workload("heat_16gb_one_row").graph
     assert group_tasks(graph, 10 * 16).n_subgraphs == 2048
     assert graph.n_tasks == 2 * 224 * 1024 - 1
 
@@ -91,7 +91,7 @@ def test_a_convolution_moves_the_bytes_that_its_documentation_says(
         "leaf_bytes": 2 * line * leaf_rows,
         "block_bytes": 2 * line * leaf_rows,
     }
-    workload = make_workload("conv", parameters)
+    workload = generate_workload("conv", parameters)
     workload.validate()
     graph = workload.graph
     assert graph.n_tasks == 2 * len(graph.leaves) - 1
@@ -105,7 +105,7 @@ def test_a_convolution_moves_the_bytes_that_its_documentation_says(
 
 def test_a_nine_point_stencil_reads_one_row_on_either_side() -> None:
     parameters = {"rows": 64, "columns": 16, "leaf_rows": 16}
-    graph = make_workload("stencil9", {**parameters, "write_allocate": False}).graph
+    graph = generate_workload("stencil9", {**parameters, "write_allocate": False}).graph
     assert len(graph.leaves) == 4
     assert np.add.reduceat(graph.read_bytes, graph.access_ptr[graph.leaves]).tolist() == [
         17 * 128,
@@ -118,7 +118,7 @@ def test_a_nine_point_stencil_reads_one_row_on_either_side() -> None:
 
 def test_labels_spread_evenly_and_components_do_not() -> None:
     def spread(name: str) -> float:
-        graph = make_workload(name, {"vertices": 2**17, "block_bytes": "256 KiB"}, 3).graph
+        graph = generate_workload(name, {"vertices": 2**17, "block_bytes": "256 KiB"}, 3).graph
         read = np.bincount(graph.access_block, weights=graph.read_bytes)
         return float(read.std() / read.mean())
 

@@ -8,14 +8,14 @@ import pytest
 from simsched.files.errors import ConfigurationError
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks, files_of_reduce
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 SMALL = {"splits": 6, "reduces": 3, "split_bytes": 3000, "task_noise": 0.0, "skew": 0.0}
 
 
 @pytest.mark.parametrize("name", ["sort_mapreduce", "wordcount"])
 def test_counts_are_those_of_the_description(name: str) -> None:
-    graph = make_workload(name, SMALL).graph
+    graph = generate_workload(name, SMALL).graph
     assert graph.n_tasks == 6 + 3
     assert graph.n_edges == 6 * 3
     assert graph.n_blocks == 3 * 6 + 2 * 3
@@ -24,7 +24,7 @@ def test_counts_are_those_of_the_description(name: str) -> None:
 
 
 def test_sort_moves_all_bytes_through_every_phase() -> None:
-    graph = make_workload("sort_mapreduce", SMALL).graph
+    graph = generate_workload("sort_mapreduce", SMALL).graph
     total = 6 * 3000
     # Read, spill, output; then copy (read), sort (write), reduce (read, write).
     assert int(graph.read_bytes.sum()) == 3 * total
@@ -33,27 +33,27 @@ def test_sort_moves_all_bytes_through_every_phase() -> None:
 
 
 def test_wordcount_writes_little() -> None:
-    graph = make_workload("wordcount", SMALL).graph
+    graph = generate_workload("wordcount", SMALL).graph
     assert graph.block_bytes.tolist() == [3000] * 6 + [300] * 12 + [600] * 3 + [300] * 3
 
 
 def test_skew_keeps_the_bytes_of_the_job() -> None:
-    graph = make_workload("sort_mapreduce", {**SMALL, "split_bytes": 10**6, "skew": 0.5}).graph
+    graph = generate_workload("sort_mapreduce", {**SMALL, "split_bytes": 10**6, "skew": 0.5}).graph
     copied = graph.block_bytes[18:21]
     assert len(set(copied.tolist())) == 3
     assert abs(int(copied.sum()) - 6 * 10**6) <= 3 * 6
 
 
 def test_the_seed_changes_the_costs_only() -> None:
-    first, second = (make_workload("wordcount", {}, seed).graph for seed in (0, 1))
+    first, second = (generate_workload("wordcount", {}, seed).graph for seed in (0, 1))
     assert not np.array_equal(first.ops, second.ops)
     assert first.n_accesses == second.n_accesses
-    again = make_workload("wordcount", {}, 1).graph
+    again = generate_workload("wordcount", {}, 1).graph
     assert np.array_equal(again.ops, second.ops)
 
 
 def test_phases_go_by_bytes() -> None:
-    tasks = JobTasks(make_workload("sort_mapreduce", SMALL).graph)
+    tasks = JobTasks(generate_workload("sort_mapreduce", SMALL).graph)
     assert tasks.kind.tolist() == [MAP] * 6 + [REDUCE] * 3
     # A map task reads 3000 bytes and spills 3000, then writes 3000.
     assert tasks.phase(0, 0, 0.5) == (0, 0.25)
@@ -67,7 +67,7 @@ def test_phases_go_by_bytes() -> None:
 
 
 def test_what_does_not_fit_into_memory_is_written_while_copying() -> None:
-    graph = make_workload("sort_mapreduce", {**SMALL, "buffer_bytes": 4000}).graph
+    graph = generate_workload("sort_mapreduce", {**SMALL, "buffer_bytes": 4000}).graph
     assert graph.access_after is not None
     first = slice(graph.access_ptr[6], graph.access_ptr[7])
     # One file of 4000 bytes, in six parts, each after the copy of the same map's output.
@@ -94,7 +94,7 @@ def test_files_are_merged_until_one_pass_can_read_them(files: int, merged: int) 
 
 def test_too_many_files_are_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"buffer_bytes: found 1 .*accepted 7 or more"):
-        make_workload("sort_mapreduce", {**SMALL, "buffer_bytes": 1})
+        generate_workload("sort_mapreduce", {**SMALL, "buffer_bytes": 1})
 
 
 @pytest.mark.parametrize(
@@ -109,11 +109,11 @@ def test_arrivals_beyond_simulated_time_are_refused(
     parameters: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=f"mean_interarrival_s: {message}"):
-        make_workload("mapreduce_mix", parameters)
+        generate_workload("mapreduce_mix", parameters)
 
 
 def test_jobs_of_a_mix() -> None:
-    workload = make_workload("mapreduce_mix", {"jobs": 5, "users": 2, "large_share": 0.0})
+    workload = generate_workload("mapreduce_mix", {"jobs": 5, "users": 2, "large_share": 0.0})
     tasks = JobTasks(workload.graph)
     assert tasks.n_jobs == 5
     assert tasks.names == [
@@ -131,7 +131,7 @@ def test_jobs_of_a_mix() -> None:
 
 
 def test_inputs_are_what_nobody_writes() -> None:
-    tasks = JobTasks(make_workload("sort_mapreduce", SMALL).graph)
+    tasks = JobTasks(generate_workload("sort_mapreduce", SMALL).graph)
     assert np.flatnonzero(tasks.is_input).tolist() == list(range(6))
     assert tasks.input_block.tolist() == [0, 1, 2, 3, 4, 5, -1, -1, -1]
 

@@ -15,7 +15,7 @@ from simsched.machine.model import CodeletTime, Machine
 from simsched.machine.synthetic import make_machine
 from simsched.workload.graph import TaskGraph
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 Tile = tuple[int, int]
 Created = list[tuple[str, int, list[Tile]]]  # class, priority, tiles with the own one last
@@ -67,7 +67,7 @@ def edges_in(graph: TaskGraph) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("name", ["cholesky", "lu", "gemm"])
 def test_programs_say_after_which_task_a_tile_is_not_written_again(name: str) -> None:
     sizes = {"tiles_x": 3, "tiles_y": 2} if name == "gemm" else {"tiles": 4}
-    graph = make_workload(name, {**sizes, "tile_size": 10, "costs": "measured"}).graph
+    graph = generate_workload(name, {**sizes, "tile_size": 10, "costs": "measured"}).graph
     assert graph.access_final is not None
     written = np.flatnonzero(graph.written_bytes > 0).tolist()
     last = {int(graph.access_block[access]): access for access in written}
@@ -78,14 +78,14 @@ def test_programs_say_after_which_task_a_tile_is_not_written_again(name: str) ->
     wrong = replace(graph, access_final=np.isin(np.arange(graph.n_accesses), reads))
     with pytest.raises(GraphError, match=f"access {reads[0]}: access_final: found true"):
         wrong.validate()
-    assert make_workload(name, {**sizes, "tile_size": 10}).graph.access_final is None
+    assert generate_workload(name, {**sizes, "tile_size": 10}).graph.access_final is None
 
 
 @pytest.mark.parametrize("tiles", [1, 2, 3, 6])
 @pytest.mark.parametrize("name", ["cholesky", "lu"])
 def test_tasks_edges_accesses_and_priorities_one_by_one(name: str, tiles: int) -> None:
     made = {"cholesky": cholesky, "lu": lu}[name](tiles)
-    workload = make_workload(name, {"tiles": tiles, "tile_size": 10, "costs": "measured"})
+    workload = generate_workload(name, {"tiles": tiles, "tile_size": 10, "costs": "measured"})
     workload.validate()
     graph = workload.graph
     assert [graph.class_names[c] for c in graph.task_class] == [kind for kind, _, _ in made]
@@ -108,7 +108,7 @@ def test_tasks_edges_accesses_and_priorities_one_by_one(name: str, tiles: int) -
 
 @pytest.mark.parametrize("tiles", [1, 2, 5, 20])
 def test_counts_of_lu(tiles: int) -> None:
-    graph = make_workload("lu", {"tiles": tiles, "tile_size": 2}).graph
+    graph = generate_workload("lu", {"tiles": tiles, "tile_size": 2}).graph
     assert graph.n_tasks == tiles * (tiles + 1) * (2 * tiles + 1) // 6
     panels, earlier = tiles * (tiles - 1), tiles * (tiles - 1) * (2 * tiles - 1) // 6
     assert graph.n_edges == panels + 3 * earlier
@@ -120,7 +120,7 @@ def test_counts_of_lu(tiles: int) -> None:
 
 def test_a_matrix_product_has_panels_and_tiles() -> None:
     given = {"tiles_x": 3, "tiles_y": 2, "tile_size": 10, "depth": 50, "precision": "single"}
-    graph = make_workload("gemm", given).graph
+    graph = generate_workload("gemm", given).graph
     assert graph.n_tasks == 6
     assert graph.n_edges == 0
     assert graph.block_bytes.tolist() == [2000] * 5 + [400] * 6
@@ -128,7 +128,7 @@ def test_a_matrix_product_has_panels_and_tiles() -> None:
     assert graph.access_block.tolist()[:9] == [0, 2, 5, 1, 2, 6, 0, 3, 7]
     assert graph.read_bytes.tolist() == [2000, 2000, 0] * 6
     assert graph.written_bytes.tolist() == [0, 0, 400] * 6
-    adding = make_workload("gemm", {**given, "accumulate": True}).graph
+    adding = generate_workload("gemm", {**given, "accumulate": True}).graph
     assert adding.read_bytes.tolist() == [2000, 2000, 400] * 6
 
 
@@ -167,7 +167,7 @@ MEASURED = {"tiles": 3, "tile_size": 10, "element_bytes": 4, "costs": "measured"
 
 
 def test_durations_come_from_codelet_size_and_processor() -> None:
-    workload = make_workload("cholesky", MEASURED)
+    workload = generate_workload("cholesky", MEASURED)
     graph = timed(machine(chol_model(), cpu=2e9, gpu=1e9), workload).graph
     assert graph.kinds == ("cpu", "gpu")
     by_class = {
@@ -181,22 +181,22 @@ def test_durations_come_from_codelet_size_and_processor() -> None:
 
 
 def test_programs_and_machines_without_measurements_stay_as_they_are() -> None:
-    plain = make_workload("cholesky", {"tiles": 3, "tile_size": 10})
+    plain = generate_workload("cholesky", {"tiles": 3, "tile_size": 10})
     assert timed(machine(chol_model(), cpu=1e9, gpu=1e9), plain) is plain
     assert timed(make_machine(), plain) is plain
     with pytest.raises(ModelError, match="accepted only on machines with timings of them: synth"):
-        timed(make_machine(), make_workload("cholesky", MEASURED))
+        timed(make_machine(), generate_workload("cholesky", MEASURED))
 
 
 def test_what_was_not_measured_is_told() -> None:
-    workload = make_workload("cholesky", MEASURED)
+    workload = generate_workload("cholesky", MEASURED)
     without = chol_model()
     del without["chol_model_syrk"]
     with pytest.raises(
         ModelError, match=r"class syrk: unknown timing of codelet .*chol_model_syrk"
     ):
         timed(machine(without, cpu=1e9, gpu=1e9), workload)
-    larger = make_workload("cholesky", {**MEASURED, "tile_size": 20})
+    larger = generate_workload("cholesky", {**MEASURED, "tile_size": 20})
     with pytest.raises(
         ModelError,
         match=r"class potrf: codelet chol_model_potrf on synthetic cpu: found no timing for 1600 "
@@ -212,12 +212,12 @@ def test_what_was_not_measured_is_told() -> None:
 @pytest.mark.parametrize("name", ["mirage", "sirocco", "idgraf", "attila", "hannibal"])
 def test_shipped_machines_time_the_tiles_of_the_references(name: str) -> None:
     parameters = {"tiles": 4, "tile_size": 960, "element_bytes": 4, "costs": "measured"}
-    graph = timed(load_machine(name), make_workload("cholesky", parameters)).graph
+    graph = timed(load_machine(name), generate_workload("cholesky", parameters)).graph
     is_cuda = [kind.startswith("cuda") for kind in graph.kinds]
     assert np.isfinite(graph.ops[is_cuda]).all()
     assert np.isfinite(graph.ops[0]).all() == (name != "hannibal")  # no samples of its cores
     graph.validate()
     for given in ({"precision": "single"}, {"precision": "double"}):
         if name not in ("hannibal", "idgraf") or given["precision"] == "single":
-            lu_graph = make_workload("lu", {"tiles": 3, "costs": "measured", **given})
+            lu_graph = generate_workload("lu", {"tiles": 3, "costs": "measured", **given})
             timed(load_machine(name), lu_graph).graph.validate()

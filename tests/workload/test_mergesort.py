@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload import make_workload
-from simsched.workload.presets import resolve_workload
+from simsched.workload import generate_workload
+from simsched.workload.presets import make_workload
 
 
 def test_the_published_array_is_moved_once_by_leaves_and_once_by_every_level_of_joins() -> None:
-    workload = resolve_workload("mergesort_1024x1024")
+    workload = make_workload("mergesort_1024x1024")
     graph = workload.graph
     assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (2047, 1024, 1024)
     array = 4 * 2**20
@@ -24,9 +24,9 @@ def test_the_published_array_is_moved_once_by_leaves_and_once_by_every_level_of_
 def test_without_allocating_stores_and_without_merging() -> None:
     parameters = {"items": 4096, "leaf_items": 128}
     array = 4 * 4096
-    graph = make_workload("mergesort", {**parameters, "write_allocate": False}).graph
+    graph = generate_workload("mergesort", {**parameters, "write_allocate": False}).graph
     assert graph.read_bytes.sum() == graph.written_bytes.sum() == 6 * array
-    graph = make_workload("mergesort", {**parameters, "merge": "none"}).graph
+    graph = generate_workload("mergesort", {**parameters, "merge": "none"}).graph
     assert graph.read_bytes.sum() == graph.written_bytes.sum() == array
     assert not graph.join_ops.any()
     assert (graph.join_access == graph.access_ptr[1:]).all()
@@ -36,7 +36,7 @@ def test_without_allocating_stores_and_without_merging() -> None:
 @given(st.integers(1, 500), st.integers(3, 40), st.integers(3, 40), st.booleans())
 def test_every_task_moves_its_own_items(items: int, leaf: int, block: int, irregular: bool) -> None:
     parameters = {"items": items, "leaf_items": leaf, "block_items": block, "element_bytes": 2}
-    workload = make_workload("mergesort", {**parameters, "irregular": irregular})
+    workload = generate_workload("mergesort", {**parameters, "irregular": irregular})
     workload.validate()
     graph = workload.graph
     task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
@@ -56,7 +56,7 @@ def test_every_task_moves_its_own_items(items: int, leaf: int, block: int, irreg
 
 
 def test_comparisons_of_four_parts_are_two_levels_of_halves() -> None:
-    graph = make_workload("mergesort", {"items": 256, "leaf_items": 8, "irregular": True}).graph
+    graph = generate_workload("mergesort", {"items": 256, "leaf_items": 8, "irregular": True}).graph
     degree = np.diff(graph.child_ptr)
     assert set(degree.tolist()) == {0, 2, 4}
     assert graph.ops.sum() + graph.join_ops.sum() == pytest.approx(4.0 * 256 * 8)
@@ -64,4 +64,4 @@ def test_comparisons_of_four_parts_are_two_levels_of_halves() -> None:
 
 def test_irregular_leaves_of_2_items_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="mergesort: leaf_items: found 2, accepted 3"):
-        make_workload("mergesort", {"irregular": True, "leaf_items": 2})
+        generate_workload("mergesort", {"irregular": True, "leaf_items": 2})

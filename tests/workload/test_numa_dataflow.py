@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload import TaskGraph, make_workload
-from simsched.workload.presets import resolve_workload
+from simsched.workload import TaskGraph, generate_workload
+from simsched.workload.presets import make_workload
 
 #: Preset: tasks (without the root), face edges, main buffer, share of the centre in a task's input.
 STENCILS = [
@@ -82,7 +82,7 @@ def assert_every_task_is_created_once(graph: TaskGraph) -> None:
 def test_stencils_have_the_published_counts(
     name: str, tasks: int, faces: int, share: float
 ) -> None:
-    graph = resolve_workload(name).graph
+    graph = make_workload(name).graph
     assert_every_task_is_created_once(graph)
     assert graph.n_tasks - 1 == tasks
     assert counts(graph)["sweep"] == 245_760
@@ -99,7 +99,7 @@ def test_stencils_have_the_published_counts(
 
 @pytest.mark.parametrize(("name", "depth", "width", "parallelism"), SEIDEL_SHAPES)
 def test_seidel_is_a_wave(name: str, depth: int, width: int, parallelism: float) -> None:
-    graph = resolve_workload(name).graph
+    graph = make_workload(name).graph
     sweeps = of_class(graph, "sweep")
     level = depths(graph)[sweeps]
     widths = np.bincount(level)[1:]  # initial tasks are before all
@@ -109,7 +109,7 @@ def test_seidel_is_a_wave(name: str, depth: int, width: int, parallelism: float)
 
 
 def test_jacobi_is_layers() -> None:
-    graph = resolve_workload("jacobi_3d_sgi192").graph
+    graph = make_workload("jacobi_3d_sgi192").graph
     assert np.bincount(depths(graph)[of_class(graph, "sweep")]).tolist() == [0, *[4096] * 60]
 
 
@@ -125,7 +125,7 @@ def test_jacobi_is_layers() -> None:
     ],
 )
 def test_faces_have_the_published_sizes(name: str, faces: list[int]) -> None:
-    sizes = Counter(resolve_workload(name).graph.block_bytes.tolist())
+    sizes = Counter(make_workload(name).graph.block_bytes.tolist())
     for piece in (512 * 1024, 4, 65536, 21845, 21846):  # centres, tokens, pieces of the matrix
         sizes.pop(piece, None)
     assert set(sizes) == set(faces)
@@ -147,7 +147,7 @@ def test_stencil_dependences_one_by_one(name: str, grid: tuple[int, ...], sweeps
     params: dict[str, Any] = {"sweeps": sweeps}
     for axis, extent in zip("xyz", grid, strict=False):
         params |= {f"size_{axis}": 4 * extent, f"block_{axis}": 4}
-    graph = make_workload(name, params).graph
+    graph = generate_workload(name, params).graph
     assert_every_task_is_created_once(graph)
     cells = list(np.ndindex(*grid))
     n = len(cells)
@@ -191,7 +191,7 @@ def test_stencil_dependences_one_by_one(name: str, grid: tuple[int, ...], sweeps
 def test_private_buffers_have_one_producer_and_one_consumer(
     name: str, params: dict[str, Any]
 ) -> None:
-    graph = make_workload(name, params).graph
+    graph = generate_workload(name, params).graph
     assert_every_task_is_created_once(graph)
     task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
     source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
@@ -209,8 +209,8 @@ def test_private_buffers_have_one_producer_and_one_consumer(
 
 def test_sequential_control_creates_everything_from_the_root() -> None:
     for name in ("jacobi", "blur_roberts", "bitonic", "kmeans", "cholesky_dataflow"):
-        parallel = make_workload(name).graph
-        graph = make_workload(name, {"control": "sequential"}).graph
+        parallel = generate_workload(name).graph
+        graph = generate_workload(name, {"control": "sequential"}).graph
         graph.validate()
         assert "create" not in graph.class_names
         assert graph.child.tolist() == list(range(1, graph.n_tasks))
@@ -222,8 +222,8 @@ def test_sequential_control_creates_everything_from_the_root() -> None:
 
 def test_shared_versions_keep_tasks_and_edges() -> None:
     for name in ("jacobi", "seidel", "blur_roberts", "bitonic", "kmeans"):
-        private = make_workload(name).graph
-        shared = make_workload(name, {"version": "shared"}).graph
+        private = generate_workload(name).graph
+        shared = generate_workload(name, {"version": "shared"}).graph
         shared.validate()
         np.testing.assert_array_equal(shared.succ, private.succ)
         np.testing.assert_array_equal(shared.child, private.child)
@@ -233,7 +233,7 @@ def test_shared_versions_keep_tasks_and_edges() -> None:
 
 def test_shared_stencil_updates_blocks_in_place() -> None:
     params = {"size_x": 64, "block_x": 16, "sweeps": 2, "version": "shared", "global_pieces": 2}
-    graph = make_workload("jacobi", params).graph
+    graph = generate_workload("jacobi", params).graph
     sweeps = np.flatnonzero(of_class(graph, "sweep"))
     assert graph.n_blocks == 4 * 2
     written = [
@@ -246,7 +246,7 @@ def test_shared_stencil_updates_blocks_in_place() -> None:
 
 
 def test_bitonic_has_the_published_counts() -> None:
-    graph = resolve_workload("bitonic_opteron64").graph
+    graph = make_workload("bitonic_opteron64").graph
     assert_every_task_is_created_once(graph)
     found = counts(graph)
     assert (found["tri"], found["ch"], found["atom"]) == (24_576, 135_168, 49_152)
@@ -262,12 +262,12 @@ def test_bitonic_has_the_published_counts() -> None:
 @pytest.mark.parametrize("stages", [1, 2, 3, 4, 5])
 def test_bitonic_sorts(stages: int) -> None:
     """Executing the network on blocks of one element sorts them; tri reverses its second block."""
-    graph = make_workload("bitonic", {"stages": stages, "block_elements": 1}).graph
+    graph = generate_workload("bitonic", {"stages": stages, "block_elements": 1}).graph
     assert_every_task_is_created_once(graph)
     n = 2**stages
     rng = np.random.default_rng(stages)
     values = rng.permutation(n)
-    pieces = make_workload(
+    pieces = generate_workload(
         "bitonic",
         {"stages": stages, "block_elements": 1, "version": "shared", "global_pieces": 1},
     ).graph
@@ -287,7 +287,7 @@ def test_blur_roberts_has_the_published_counts() -> None:
         ("blur_roberts_opteron64", 67_585, 256 * 1024, 98.3),
         ("blur_roberts_sgi192", 135_169, 512 * 1024, 98.4),
     ):
-        graph = resolve_workload(name).graph
+        graph = make_workload(name).graph
         assert_every_task_is_created_once(graph)
         assert graph.n_tasks - 1 == tasks
         roberts = np.flatnonzero(of_class(graph, "roberts"))
@@ -300,7 +300,7 @@ def test_blur_roberts_has_the_published_counts() -> None:
 
 
 def test_blur_roberts_tokens_go_to_the_blocks_around() -> None:
-    graph = make_workload(
+    graph = generate_workload(
         "blur_roberts", {"size_x": 48, "size_y": 64, "block_x": 16, "block_y": 16}
     ).graph
     roberts = np.flatnonzero(of_class(graph, "roberts"))
@@ -309,7 +309,7 @@ def test_blur_roberts_tokens_go_to_the_blocks_around() -> None:
 
 
 def test_kmeans_has_the_published_counts() -> None:
-    workload = resolve_workload("kmeans_opteron64", {"rounds": 3})
+    workload = make_workload("kmeans_opteron64", {"rounds": 3})
     graph = workload.graph
     assert_every_task_is_created_once(graph)
     found = counts(graph)
@@ -324,7 +324,7 @@ def test_kmeans_has_the_published_counts() -> None:
 
 
 def test_kmeans_rounds_follow_each_other() -> None:
-    graph = make_workload("kmeans", {"points": 640, "block_points": 10, "rounds": 4}).graph
+    graph = generate_workload("kmeans", {"points": 640, "block_points": 10, "rounds": 4}).graph
     level = depths(graph)
     assigns = level[of_class(graph, "assign")].reshape(4, 64)
     steps = 1 + 2 * 2  # two levels of 8 and 1 tasks, up and down
@@ -332,7 +332,7 @@ def test_kmeans_rounds_follow_each_other() -> None:
 
 
 def test_cholesky_has_the_published_counts() -> None:
-    graph = resolve_workload("cholesky_8192_opteron64").graph
+    graph = make_workload("cholesky_8192_opteron64").graph
     assert_every_task_is_created_once(graph)
     found = counts(graph)
     kernels = [found[name] for name in ("potrf", "trsm", "syrk", "gemm")]
@@ -350,7 +350,7 @@ def test_cholesky_has_the_published_counts() -> None:
 def test_cholesky_has_the_counts_of_its_formulas(tiles: int) -> None:
     """Sums over columns, which the docstring of the generator has in closed form."""
     params = {"tiles": tiles, "tile_size": 4, "element_bytes": 8, "global_pieces": 1}
-    graph = make_workload("cholesky_dataflow", params).graph
+    graph = generate_workload("cholesky_dataflow", params).graph
     left = [tiles - 1 - j for j in range(tiles)]  # rows below the diagonal, by column
     updates = sum(j * (m + 1) for j, m in enumerate(left))
     solved = sum(m + 1 for m in left)
@@ -413,7 +413,7 @@ class Cholesky:
 def test_cholesky_dependences_one_by_one() -> None:
     """Chains of updates, a copy per consumer of a tile, and proxies whose consumer exists."""
     tiles = 6
-    graph = make_workload("cholesky_dataflow", {"tiles": tiles, "tile_size": 4}).graph
+    graph = generate_workload("cholesky_dataflow", {"tiles": tiles, "tile_size": 4}).graph
     named = Cholesky(graph, tiles)
     source = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
     edges = set(zip(source.tolist(), graph.succ.tolist(), strict=True))
@@ -451,7 +451,7 @@ def test_cholesky_dependences_one_by_one() -> None:
 
 
 def test_page_migration_puts_buffers_on_nodes_in_turn() -> None:
-    graph = make_workload("page_migration", {"traversals": 1}).graph
+    graph = generate_workload("page_migration", {"traversals": 1}).graph
     graph.validate()
     assert (graph.n_tasks, graph.n_blocks) == (8 * 65, 8 * 64 * 32)
     assert graph.block_bytes.sum() == 32 * 2**30
@@ -479,4 +479,4 @@ def test_page_migration_puts_buffers_on_nodes_in_turn() -> None:
 )
 def test_sizes_that_do_not_fit_are_refused(name: str, params: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        make_workload(name, params)
+        generate_workload(name, params)

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload import Workload, make_workload
-from simsched.workload.presets import resolve_workload
+from simsched.workload import Workload, generate_workload
+from simsched.workload.presets import make_workload
 
 RANK, EDGE, GATHER = 8, 180, 64
 
@@ -29,7 +29,7 @@ def gathered(workload: Workload) -> np.ndarray:
 
 
 def test_the_published_16_gb_case() -> None:
-    workload = resolve_workload("pagerank_16gb")
+    workload = make_workload("pagerank_16gb")
     workload.validate()
     graph = workload.graph
     assert workload.iterations == 200
@@ -62,7 +62,7 @@ def test_the_published_16_gb_case() -> None:
     st.integers(0, 2**32),
 )
 def test_no_byte_is_lost_and_accesses_are_limited(parameters: dict[str, int], seed: int) -> None:
-    workload = make_workload("pagerank", parameters, seed)
+    workload = generate_workload("pagerank", parameters, seed)
     workload.validate()
     graph, vertices = workload.graph, parameters["vertices"]
     edges = edges_of(workload, vertices)
@@ -86,7 +86,7 @@ def test_hotness_follows_the_popularity_of_vertices() -> None:
         "popular_run": vertices,
         "block_bytes": "1 MiB",
     }
-    workload = make_workload("pagerank", parameters | {"leaf_bytes": "1 MiB"}, 4)
+    workload = generate_workload("pagerank", parameters | {"leaf_bytes": "1 MiB"}, 4)
     popularity = np.arange(1, vertices + 1) ** -skew
     expected = popularity.reshape(workload.graph.n_blocks, -1).sum(axis=1) / popularity.sum()
     found = gathered(workload)
@@ -96,7 +96,7 @@ def test_hotness_follows_the_popularity_of_vertices() -> None:
 
 def test_without_skew_blocks_are_equally_hot() -> None:
     parameters = {"vertices": 2**18, "skew": 0.0, "degrees": "constant", "highest_degree": 9}
-    workload = make_workload("pagerank", parameters, 4)
+    workload = generate_workload("pagerank", parameters, 4)
     found = gathered(workload)
     assert found.sum() == 5 * 2**18
     assert found == pytest.approx(np.full(len(found), found.mean()), rel=0.15)
@@ -105,7 +105,7 @@ def test_without_skew_blocks_are_equally_hot() -> None:
 def test_scattered_popularity_evens_out() -> None:
     def spread(run: int) -> float:
         parameters = {"vertices": 2**19, "skew": 0.5, "popular_run": run}
-        hot = gathered(make_workload("pagerank", parameters, 2))
+        hot = gathered(generate_workload("pagerank", parameters, 2))
         return float(hot.std() / hot.mean())
 
     assert spread(1) < 0.3 < 1.0 < spread(2**11)
@@ -115,7 +115,7 @@ def test_scattered_popularity_evens_out() -> None:
 def test_power_law_degrees_have_their_mean(exponent: float) -> None:
     vertices = 2**18
     parameters = {"vertices": vertices, "degrees": "power_law", "degree_exponent": exponent}
-    workload = make_workload("pagerank", parameters | {"highest_degree": 50}, 1)
+    workload = generate_workload("pagerank", parameters | {"highest_degree": 50}, 1)
     degree = np.arange(1, 51)
     chance = degree**-exponent / (degree**-exponent).sum()
     assert edges_of(workload, vertices) == pytest.approx(vertices * (chance @ degree), rel=0.01)
@@ -123,6 +123,6 @@ def test_power_law_degrees_have_their_mean(exponent: float) -> None:
 
 def test_a_range_of_degrees_that_is_empty_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="lowest_degree: found 11, accepted 0 to"):
-        make_workload("pagerank", {"lowest_degree": 11})
+        generate_workload("pagerank", {"lowest_degree": 11})
     with pytest.raises(ConfigurationError, match="lowest_degree: found 0, accepted 1 to"):
-        make_workload("pagerank", {"lowest_degree": 0, "degrees": "power_law"})
+        generate_workload("pagerank", {"lowest_degree": 0, "degrees": "power_law"})

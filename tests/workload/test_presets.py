@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload.presets import list_presets, load_preset, resolve_workload
+from simsched.workload.presets import list_presets, load_preset, make_workload
 
 
 @pytest.mark.parametrize("name", list_presets())
 def test_every_preset_gives_a_valid_workload(name: str) -> None:
     preset = load_preset(name)
-    workload = resolve_workload(name)
+    workload = make_workload(name)
     workload.validate()
     assert workload.name == name
     assert workload.parameters["generator"] == preset.generator
@@ -21,7 +21,7 @@ def test_every_preset_gives_a_valid_workload(name: str) -> None:
     ("name", "tasks", "leaves"), [("heat_1024x512", 255, 128), ("heat_ir_1024x512", 513, 330)]
 )
 def test_multi_socket_presets_have_the_published_trees(name: str, tasks: int, leaves: int) -> None:
-    workload = resolve_workload(name)
+    workload = make_workload(name)
     graph = workload.graph
     assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (tasks, leaves, leaves)
     assert graph.block_bytes.sum() == 8 * 2**20
@@ -56,7 +56,7 @@ def sweeps(name: str) -> int:
 def test_presets_of_iterative_programs_on_numa_machines(
     name: str, leaves: int, megabytes: float
 ) -> None:
-    workload = resolve_workload(name)
+    workload = make_workload(name)
     assert (workload.graph.n_tasks, len(workload.graph.leaves)) == (2 * leaves - 1, leaves)
     assert workload.graph.block_bytes.sum() / 1e6 == pytest.approx(megabytes, rel=3e-3)
     assert name.startswith("ge_") or workload.iterations == sweeps(name)
@@ -83,7 +83,7 @@ def algorithm_3(rows: int, threshold: int, branches: int = 2) -> tuple[int, int]
 def test_presets_of_eliminations_do_the_work_of_their_first_steps(
     size: int, steps: int, shape: str
 ) -> None:
-    workload = resolve_workload(f"ge{shape}_{size}")
+    workload = make_workload(f"ge{shape}_{size}")
     first_steps = 2 * sum((size - step) ** 2 for step in range(steps))  # multiply and subtract
     assert workload.iterations * workload.graph.ops.sum() == pytest.approx(first_steps, rel=1e-2)
 
@@ -110,7 +110,7 @@ IRREGULAR = [
 def test_irregular_presets_have_the_published_trees(
     name: str, rows: int, threshold: int, megabytes: float
 ) -> None:
-    workload = resolve_workload(name)
+    workload = make_workload(name)
     tasks, leaves = algorithm_3(rows, threshold)
     assert (workload.graph.n_tasks, len(workload.graph.leaves)) == (tasks, leaves)
     assert workload.graph.block_bytes.sum() / 1e6 == pytest.approx(megabytes, rel=3e-3)
@@ -124,7 +124,7 @@ def test_irregular_presets_have_the_published_trees(
     [(1024, 513, 330), (2048, 1023, 658), (4096, 2047, 1316), (8192, 4097, 2634)],
 )
 def test_irregular_trees_grow_as_published(name: str, rows: int, tasks: int, leaves: int) -> None:
-    graph = resolve_workload(name, {"rows": rows, "iterations": 1}).graph
+    graph = make_workload(name, {"rows": rows, "iterations": 1}).graph
     assert (graph.n_tasks, len(graph.leaves)) == (tasks, leaves) == algorithm_3(rows, 8)
 
 
@@ -147,7 +147,7 @@ FULL_TREES = [
 def test_presets_with_leaves_of_fewer_than_64_rows(
     name: str, megabytes: int, level: int, leaf_rows: int
 ) -> None:
-    workload = resolve_workload(name)
+    workload = make_workload(name)
     graph, leaves = workload.graph, 2 ** (level - 1)
     assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (2**level - 1, leaves, leaves)
     assert graph.block_bytes.tolist() == [megabytes * 2**20 // leaves] * leaves
@@ -181,22 +181,22 @@ def test_presets_of_a_sweep_differ_in_one_size(name: str, base: str) -> None:
 
 
 def test_parameters_of_a_preset_can_be_overridden() -> None:
-    workload = resolve_workload("heat_small", {"iterations": 3, "leaf_bytes": "4 MiB"})
+    workload = make_workload("heat_small", {"iterations": 3, "leaf_bytes": "4 MiB"})
     assert workload.iterations == 3
     assert len(workload.graph.leaves) == 256
 
 
 def test_generators_and_files_are_resolved_too(tmp_path: Path) -> None:
-    assert resolve_workload("chain", {"tasks": 4}).graph.n_tasks == 4
+    assert make_workload("chain", {"tasks": 4}).graph.n_tasks == 4
     path = tmp_path / "mine.yaml"
     path.write_text("generator: chain\ndescription: d\nsource: s\nparameters: {tasks: 7}\n")
-    workload = resolve_workload(path)
+    workload = make_workload(path)
     assert (workload.name, workload.graph.n_tasks) == ("mine", 7)
 
 
 def test_an_unknown_name_lists_presets_and_generators() -> None:
     with pytest.raises(ConfigurationError, match="unknown workload 'heat_16g'; did you mean") as e:
-        resolve_workload("heat_16g")
+        make_workload("heat_16g")
     assert "heat_16gb_one_row" in str(e.value)
     assert ", heat, " in str(e.value)  # a generator
     with pytest.raises(ConfigurationError, match="unknown workload preset 'heat'"):
@@ -226,6 +226,6 @@ def test_a_wrong_preset_is_refused_with_its_line(
     path = tmp_path / "wrong.yaml"
     path.write_text(text)
     with pytest.raises(ConfigurationError) as caught:
-        resolve_workload(path)
+        make_workload(path)
     assert f"{path}:{line}" in str(caught.value)
     assert message in str(caught.value)

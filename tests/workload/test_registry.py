@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from simsched.files.errors import ConfigurationError, ExtensionError, GraphError
-from simsched.workload import TaskGraph, Workload, list_workloads, make_workload, registry
+from simsched.workload import TaskGraph, Workload, generate_workload, list_workloads, registry
 from simsched.workload.builder import build_graph
 from simsched.workload.registry import (
     Bounds,
@@ -44,27 +44,27 @@ def test_every_generator_is_found() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_defaults_give_a_valid_workload(name: str) -> None:
-    workload = make_workload(name)
+    workload = generate_workload(name)
     workload.validate()
     assert workload.name == name
     chosen = find_workload(name)
     assert chosen.summary.endswith(".")
     assert set(workload.parameters) == {"generator", "seed", *chosen.parameters}
     again = {k: v for k, v in workload.parameters.items() if k not in ("generator", "seed")}
-    assert make_workload(name, again).parameters == workload.parameters
+    assert generate_workload(name, again).parameters == workload.parameters
     pickle.dumps(workload)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_same_seed_same_arrays(name: str) -> None:
-    first, second = make_workload(name, {}, 7), make_workload(name, {}, 7)
+    first, second = generate_workload(name, {}, 7), generate_workload(name, {}, 7)
     for one, other in zip(arrays(first.graph), arrays(second.graph), strict=True):
         assert np.array_equal(one, other)
 
 
 @pytest.mark.parametrize("name", ["layered_random", "pagerank"])
 def test_other_seed_other_arrays(name: str) -> None:
-    first, second = make_workload(name, {}, 7).graph, make_workload(name, {}, 8).graph
+    first, second = generate_workload(name, {}, 7).graph, generate_workload(name, {}, 8).graph
     assert any(
         not np.array_equal(one, other)
         for one, other in zip(arrays(first), arrays(second), strict=True)
@@ -103,12 +103,12 @@ def test_variants_share_a_function(scratch: dict[str, WorkloadGenerator]) -> Non
         ("many", many.small, [6.0] * 2),
         ("heavy", {}, [105.0] * 3),
     ):
-        workload = make_workload(name, params, seed=5)
+        workload = generate_workload(name, params, seed=5)
         assert workload.name == name
         assert workload.graph.ops.tolist() == [ops]
         assert workload.graph.class_names == ("small" if name == "many" else "large",)
     with pytest.raises(ConfigurationError, match="workload many: unknown parameter 'task_class'"):
-        make_workload("many", {"task_class": "x"})
+        generate_workload("many", {"task_class": "x"})
     with pytest.raises(ValueError, match="incorrect arguments"):
         variant("other", shared, "No such default.", "x", size=1)
 
@@ -134,20 +134,20 @@ def test_variants_share_a_function(scratch: dict[str, WorkloadGenerator]) -> Non
 )
 def test_wrong_parameters_are_refused(parameters: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        make_workload("heat", parameters)
+        generate_workload("heat", parameters)
     assert str(caught.value).startswith(f"workload heat: {message}")
 
 
 def test_unknown_names_and_choices_are_refused() -> None:
     with pytest.raises(ConfigurationError, match="unknown workload 'heet'; did you mean 'heat'"):
-        make_workload("heet")
+        generate_workload("heet")
     with pytest.raises(
         ConfigurationError,
         match="costs: unknown value 'tiles'; did you mean 'tile'\\? accepted: bench",
     ):
-        make_workload("cholesky", {"costs": "tiles"})
+        generate_workload("cholesky", {"costs": "tiles"})
     with pytest.raises(ConfigurationError, match="seed: found -1, accepted 0 or more"):
-        make_workload("heat", {}, -1)
+        generate_workload("heat", {}, -1)
 
 
 @pytest.mark.parametrize(
@@ -170,13 +170,13 @@ def test_sizes_that_cannot_be_held_are_refused_at_once(
     name: str, parameters: dict[str, object], what: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=rf"workload {name}: found .* {what}"):
-        make_workload(name, parameters)
+        generate_workload(name, parameters)
 
 
 def test_sizes_may_be_text_and_null_is_the_default() -> None:
-    text = make_workload("heat", {"leaf_bytes": "64 KiB", "cutoff_rows": None})
+    text = generate_workload("heat", {"leaf_bytes": "64 KiB", "cutoff_rows": None})
     assert text.parameters["leaf_bytes"] == 65536
-    assert text.graph.n_tasks == make_workload("heat", {"leaf_bytes": 65536}).graph.n_tasks
+    assert text.graph.n_tasks == generate_workload("heat", {"leaf_bytes": 65536}).graph.n_tasks
 
 
 def test_one_function_adds_a_workload(scratch: dict[str, WorkloadGenerator]) -> None:
@@ -194,18 +194,18 @@ def test_one_function_adds_a_workload(scratch: dict[str, WorkloadGenerator]) -> 
         return Workload("two_kinds", build_graph(np.ones(tasks) + seed), tile_bytes)
 
     assert list(scratch["two_kinds"].parameters) == ["tasks", "share", "mode", "tile_bytes"]
-    workload = make_workload("two_kinds", {"tasks": 4, "share": 1, "tile_bytes": "2 B"}, 5)
+    workload = generate_workload("two_kinds", {"tasks": 4, "share": 1, "tile_bytes": "2 B"}, 5)
     assert workload.graph.ops.tolist() == [[6.0] * 4]
     assert workload.iterations == 2
     with pytest.raises(ConfigurationError, match="tasks: found 10, accepted a whole number, 1"):
-        make_workload("two_kinds", {"tasks": 10})
+        generate_workload("two_kinds", {"tasks": 10})
     with pytest.raises(ConfigurationError, match="share: found 'x', accepted a finite number"):
-        make_workload("two_kinds", {"share": "x"})
+        generate_workload("two_kinds", {"share": "x"})
 
 
 def test_a_name_is_taken_once(scratch: dict[str, WorkloadGenerator]) -> None:
     def other(seed: int) -> Workload:
-        return make_workload("chain", {}, seed)
+        return generate_workload("chain", {}, seed)
 
     with pytest.raises(ValueError, match=r"'heat': registered twice, by simsched\.workload"):
         generator("heat")(other)
@@ -215,21 +215,21 @@ def test_variants_of_one_function_do_not_replace_each_other(
     scratch: dict[str, WorkloadGenerator],
 ) -> None:
     def chain(name: str, seed: int, *, tasks: Count = 5) -> Workload:
-        return replace(make_workload("chain", {"tasks": tasks}, seed), name=name)
+        return replace(generate_workload("chain", {"tasks": tasks}, seed), name=name)
 
     for _ in range(2):  # as when a module is executed again
         variant("short", chain, "A short chain.")
     with pytest.raises(ValueError, match=r"'short': registered twice, .*, line \d+, with \[\] and"):
         variant("short", chain, "Another one.", tasks=50)
-    assert make_workload("short", {}).graph.n_tasks == 5
+    assert generate_workload("short", {}).graph.n_tasks == 5
 
 
 def test_parameters_need_defaults_and_plain_types(scratch: dict[str, WorkloadGenerator]) -> None:
     def bare(seed: int, *, tasks: int) -> Workload:
-        return make_workload("chain", {"tasks": tasks}, seed)
+        return generate_workload("chain", {"tasks": tasks}, seed)
 
     def listed(seed: int, *, tasks: tuple[int, ...] = ()) -> Workload:
-        return make_workload("chain", {"tasks": len(tasks)}, seed)
+        return generate_workload("chain", {"tasks": len(tasks)}, seed)
 
     with pytest.raises(ValueError, match="parameter tasks has no default"):
         generator("bare")(bare)
@@ -267,10 +267,10 @@ def test_an_exception_in_a_generator_becomes_one_message(
         "ZeroDivisionError: float division by zero"
     )
     with pytest.raises(ExtensionError) as caught:
-        make_workload("test_dividing")
+        generate_workload("test_dividing")
     assert str(caught.value) == expected
     with pytest.raises(ExtensionError, match="found a TaskGraph, accepted a Workload"):
-        make_workload("test_dividing", {"parts": 2})
+        generate_workload("test_dividing", {"parts": 2})
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), GraphError("as it is"), MemoryError()])
@@ -284,7 +284,7 @@ def test_errors_of_a_generator_that_say_enough_stay(
 
     kept = ExtensionError if isinstance(error, SystemExit) else type(error)
     with pytest.raises(kept):
-        make_workload("test_raising")
+        generate_workload("test_raising")
 
 
 def test_what_is_not_random_takes_no_seed(scratch: dict[str, WorkloadGenerator]) -> None:
@@ -292,6 +292,6 @@ def test_what_is_not_random_takes_no_seed(scratch: dict[str, WorkloadGenerator])
     def test_without_seed(*, tasks: int = 3) -> Workload:
         return Workload("test_without_seed", build_graph(np.ones(tasks)))
 
-    workload = make_workload("test_without_seed", {"tasks": 5}, seed=7)
+    workload = generate_workload("test_without_seed", {"tasks": 5}, seed=7)
     assert workload.graph.n_tasks == 5
     assert workload.parameters["seed"] == 7

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simsched.files.errors import ConfigurationError
-from simsched.workload import TaskGraph, make_workload
+from simsched.workload import TaskGraph, generate_workload
 
 MIB = 2**20
 PLATE = {"rows": 8096, "columns": 1024}
@@ -33,7 +33,7 @@ def small_size(name: str) -> dict[str, int]:
 def test_8096_rows_in_leaves_of_at_most_8_or_fewer_than_8(
     name: str, parameters: dict[str, int], leaves: int, rows: dict[int, int]
 ) -> None:
-    graph = make_workload(name, {"rows": 8096, **small_size(name), **parameters}).graph
+    graph = generate_workload(name, {"rows": 8096, **small_size(name), **parameters}).graph
     assert (graph.n_tasks, len(graph.leaves)) == (2 * leaves - 1, leaves)
     heights, counts = np.unique(graph.block_bytes // 2048, return_counts=True)
     assert dict(zip(heights.tolist(), counts.tolist(), strict=True)) == rows
@@ -43,14 +43,14 @@ def test_8096_rows_in_leaves_of_at_most_8_or_fewer_than_8(
     ("rows", "leaves"), [(1024, 128), (2048, 256), (16384, 2048), (32768, 4096)]
 )
 def test_leaves_of_the_scaling_experiments(rows: int, leaves: int) -> None:
-    assert len(make_workload("stencil6", {"rows": rows}).graph.leaves) == leaves
+    assert len(generate_workload("stencil6", {"rows": rows}).graph.leaves) == leaves
 
 
 @pytest.mark.parametrize("name", SWEEPS)
 def test_the_irregular_tree_is_that_of_heat(name: str) -> None:
     parameters = {"rows": 1024, "irregular": True, "cutoff_rows": 8}
-    graph = make_workload(name, {**parameters, **small_size(name)}).graph
-    heat = make_workload("heat", parameters).graph
+    graph = generate_workload(name, {**parameters, **small_size(name)}).graph
+    heat = generate_workload("heat", parameters).graph
     assert (graph.n_tasks, len(graph.leaves)) == (513, 330)
     assert graph.child.tolist() == heat.child.tolist()
 
@@ -67,7 +67,7 @@ def test_the_irregular_tree_is_that_of_heat(name: str) -> None:
     ],
 )
 def test_footprints(name: str, parameters: dict[str, int], megabytes: float) -> None:
-    workload = make_workload(name, parameters)
+    workload = generate_workload(name, parameters)
     assert workload.init is not None
     assert workload.graph.block_bytes.sum() / 1e6 == pytest.approx(megabytes, rel=5e-4)
     assert workload.init.written_bytes.sum() == workload.graph.block_bytes.sum()
@@ -99,7 +99,7 @@ def test_subtrees_that_fit_the_shared_caches(
     leaves: set[int],
     number: int,
 ) -> None:
-    graph = make_workload(name, parameters).graph
+    graph = generate_workload(name, parameters).graph
     size, height, count, depth = subtrees(graph)
     fits = size <= cache_mib * MIB
     roots = np.flatnonzero(fits & ~fits[graph.parent])
@@ -138,7 +138,7 @@ def test_traffic_is_that_of_the_formulas(name: str, halo: int) -> None:
     rows, line = 256, 1024
     for copies, reads in ((2, 2 * rows), (1, rows)):
         parameters = {"rows": rows, "copies": copies, **small_size(name)}
-        graph = make_workload(name, parameters).graph
+        graph = generate_workload(name, parameters).graph
         assert graph.written_bytes.sum() == rows * line
         assert graph.read_bytes.sum() == (reads + 2 * halo * 31) * line
         assert set(graph.block_bytes.tolist()) == {8 * line * copies}
@@ -146,7 +146,7 @@ def test_traffic_is_that_of_the_formulas(name: str, halo: int) -> None:
 
 def test_sor_updates_one_colour_after_the_other() -> None:
     parameters = {"rows": 64, "columns": 128, "iterations": 5}
-    in_order, colours = (make_workload("sor", {**parameters, "colours": n}) for n in (1, 2))
+    in_order, colours = (generate_workload("sor", {**parameters, "colours": n}) for n in (1, 2))
     assert (in_order.iterations, colours.iterations) == (5, 10)
     # All lines hold both colours, but a half sweep computes half of the elements.
     assert in_order.graph.ops.sum() == 64 * 128 * 7
@@ -154,14 +154,14 @@ def test_sor_updates_one_colour_after_the_other() -> None:
     for column in ("access_block", "read_bytes", "written_bytes"):
         first, second = (getattr(w.graph, column).tolist() for w in (in_order, colours))
         assert first == second
-    assert make_workload("sor", parameters).iterations == 10
+    assert generate_workload("sor", parameters).iterations == 10
 
 
 @pytest.mark.parametrize("name", [name for name in SWEEPS if name != "sor"])
 def test_a_leaf_goes_over_its_rows_pass_by_pass(name: str) -> None:
     parameters = {"rows": 64, **small_size(name)}
-    once = make_workload(name, parameters).graph
-    twice = make_workload(name, {**parameters, "passes": 2}).graph
+    once = generate_workload(name, parameters).graph
+    twice = generate_workload(name, {**parameters, "passes": 2}).graph
     for task in range(once.n_tasks):
         one = slice(once.access_ptr[task], once.access_ptr[task + 1])
         two = slice(twice.access_ptr[task], twice.access_ptr[task + 1])
@@ -173,7 +173,7 @@ def test_a_leaf_goes_over_its_rows_pass_by_pass(name: str) -> None:
 @pytest.mark.parametrize("name", SWEEPS)
 def test_blocks_may_be_smaller_than_leaves(name: str) -> None:
     parameters = {"rows": 64, "block_rows": 2, **small_size(name)}
-    workload = make_workload(name, parameters)
+    workload = generate_workload(name, parameters)
     workload.validate()
     assert set(workload.graph.block_bytes.tolist()) == {4096}
 
@@ -181,8 +181,8 @@ def test_blocks_may_be_smaller_than_leaves(name: str) -> None:
 @pytest.mark.parametrize("name", [*SWEEPS, "ge"])
 def test_irregular_leaves_of_2_rows_are_refused(name: str) -> None:
     with pytest.raises(ConfigurationError, match=f"{name}: leaf_rows: found 2, accepted 3 or more"):
-        make_workload(name, {"irregular": True, "leaf_rows": 2})
+        generate_workload(name, {"irregular": True, "leaf_rows": 2})
     with pytest.raises(ConfigurationError, match="cutoff_rows: found 3, accepted 4 or more"):
-        make_workload(name, {"irregular": True, "cutoff_rows": 3})
+        generate_workload(name, {"irregular": True, "cutoff_rows": 3})
     with pytest.raises(ConfigurationError, match="block_rows: found 2, accepted 3 or more"):
-        make_workload(name, {"irregular": True, "block_rows": 2})
+        generate_workload(name, {"irregular": True, "block_rows": 2})

@@ -15,7 +15,7 @@ from simsched.hardware.programs._common import (
     untouched,
     with_classes,
 )
-from simsched.workload import make_workload
+from simsched.workload import generate_workload
 from simsched.workload.generators.cholesky import CLASSES as TILE_CLASSES
 from simsched.workload.generators.cholesky import enumerate_tasks
 from simsched.workload.graph import FloatArray, Workload
@@ -53,7 +53,7 @@ def cholesky(
     Buttari, Langou, Kurzak and Dongarra, *A class of parallel tiled linear algebra algorithms for
     multicore architectures*, Parallel Computing 35(1), 2009.
     """
-    generated = make_workload(
+    generated = generate_workload(
         "cholesky", {"tiles": tiles, "tile_size": tile_size, "init_ops_per_element": 1.0}
     )
     assert generated.init is not None

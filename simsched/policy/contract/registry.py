@@ -20,9 +20,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
+from types import NoneType
 from typing import Any, Self, TypeVar
 
-from simsched.files.errors import ConfigurationError, PolicyError, SimschedError, unknown_name
+from simsched.files.errors import (
+    ConfigurationError,
+    PolicyError,
+    SimschedError,
+    expect,
+    unknown_name,
+)
 from simsched.names.docstrings import section
 from simsched.names.extensions import blamed
 from simsched.names.loading import USER_MODULE, module_named
@@ -177,6 +184,8 @@ def make_policy(name: str, params: Mapping[str, Any] | None = None) -> Policy:
     simsched.files.errors.ConfigurationError: unknown policy 'batz'; did you mean 'bats'? accepted:
     ...
     """
+    expect("policy", name, str, "a name, or a file path.py or path.py:NAME")
+    expect("policy: params", params, (Mapping, NoneType), "a mapping of names to values")
     info = policy_info(name)
     return _build(name, info.cls, {**info.params, **(params or {})})
 

@@ -17,7 +17,7 @@ from simsched.policy.contract.registry import PolicyInfo, list_policies
 from simsched.policy.parts.placement import list_placements
 from simsched.report.description import Code, Description, Row, Table
 from simsched.reproduction.probes import probes
-from simsched.workload.presets import list_presets, load_preset, resolve_workload
+from simsched.workload.presets import list_presets, load_preset, make_workload
 from simsched.workload.registry import list_workloads
 
 
@@ -107,7 +107,7 @@ def _preset(name: str, full: bool) -> Row:
     preset = load_preset(name)
     if not full:
         return {"name": name, "kind": "preset", "description": preset.description}
-    workload = resolve_workload(name)
+    workload = make_workload(name)
     return {
         "name": name,
         "description": preset.description,

@@ -11,7 +11,7 @@ from simsched.report.description import Description, Fact, Row, Table, parameter
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.graph_files import is_graph_file
 from simsched.workload.importers.remarks import facts as remarks
-from simsched.workload.presets import list_presets, load_preset, resolve_workload
+from simsched.workload.presets import list_presets, load_preset, make_workload
 from simsched.workload.registry import WorkloadGenerator, find_workload, generator_of
 
 
@@ -28,7 +28,7 @@ def workload_description(workload: Workload) -> Description:
 
 def named_workload(text: str) -> Description:
     """Return a preset, a generator, a spec or a task graph file."""
-    workload = resolve_workload(text)
+    workload = make_workload(text)
     if is_graph_file(text):
         facts = [Fact("read", remark) for remark in remarks(workload)]
         return _described(text, workload, None, "task graph file", facts)

@@ -12,7 +12,7 @@ from simsched.policy.parts.dataflow_buffers import find_buffers
 from simsched.reproduction.probes import machine_of, probe, workload_of
 from simsched.reproduction.probes._events import each_event, run_of
 from simsched.trace.schema import EventKind
-from simsched.workload import TaskGraph, Workload, make_workload
+from simsched.workload import TaskGraph, Workload, generate_workload
 from simsched.workload.presets import list_presets, load_preset
 from simsched.workload.registry import find_workload
 
@@ -120,7 +120,7 @@ def live_buffers(*, policy: str, tasks: int, base: str = "", control: str = "par
     found = []
     for name in (policy, base) if base else (policy,):
         scheduler = make_policy(name, {"control": control})
-        run = simulate(machine_of("opteron64"), make_workload("jacobi", params), scheduler)
+        run = simulate(machine_of("opteron64"), generate_workload("jacobi", params), scheduler)
         blocks = run.summary.peak_bytes // (8 * size)
         found.append(float(blocks - 1))  # one is the global array
     return found[0] - sum(found[1:])

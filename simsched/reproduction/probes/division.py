@@ -8,7 +8,7 @@ from simsched.files.errors import ConfigurationError
 from simsched.policy import policy_from_spec
 from simsched.reproduction.probes import chosen, machine_of, probe
 from simsched.testing.rehearsal import rehearse
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 
 @probe("division_step")
@@ -24,7 +24,7 @@ def division_step(*, machine: str, policy: str, units: int, what: str, step: int
     step : int
         The step, counted from 1.
     """
-    loop = make_workload("divisible", {"units": units})
+    loop = generate_workload("divisible", {"units": units})
     divisions = rehearse(policy_from_spec(policy), machine_of(machine), loop).divisions
     if not 1 <= step <= len(divisions):
         raise ConfigurationError(f"step: found {step}, accepted: 1 to {len(divisions)}")

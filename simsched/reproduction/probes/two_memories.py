@@ -14,14 +14,14 @@ from simsched.policy.contract.base import PlanView, view_before
 from simsched.policy.parts.loop import assigned, flatten
 from simsched.reproduction.probes import machine_of, probe
 from simsched.workload.graph import Workload
-from simsched.workload.presets import resolve_workload
+from simsched.workload.presets import make_workload
 
 
 @probe("placed_bytes")
 def placed_bytes(*, machine: str, workload: str, policy: str, kind: str) -> float:
     """Return the bytes that a policy puts on memory of one kind before the run."""
     model = machine_of(machine)
-    made, view = policy_from_spec(policy), _view(model, resolve_workload(workload))
+    made, view = policy_from_spec(policy), _view(model, make_workload(workload))
     view = replace(view, workload=made.prepare(view))
     home = made.place(view, made.start(view)).home
     sizes = view.workload.graph.block_bytes
@@ -31,7 +31,7 @@ def placed_bytes(*, machine: str, workload: str, policy: str, kind: str) -> floa
 @probe("concurrent_bytes")
 def concurrent_bytes(*, workload: str, pes: int) -> float:
     """Return the bytes of the blocks that the first chares of all processing elements use."""
-    graph = flatten(resolve_workload(workload).graph)
+    graph = flatten(make_workload(workload).graph)
     owner = assigned(graph.n_tasks, pes, "block")
     first = np.unique(owner, return_index=True)[1]
     task = np.repeat(np.arange(graph.n_tasks), np.diff(graph.access_ptr))
@@ -45,7 +45,7 @@ def admitted_tasks(*, machine: str, workload: str, policy: str, workers: int) ->
     made = policy_from_spec(policy)
     if not isinstance(made, CharmMoving):
         raise ConfigurationError(f"policy {policy}: accepted one that moves data")
-    program = resolve_workload(workload)
+    program = make_workload(workload)
     view = _view(machine_of(machine), program, workers)
     plan, _ = made.residency(view, flatten(program.graph))
     waits = [bool(stay.after) for stay in plan.stays]

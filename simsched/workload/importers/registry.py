@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from simsched.files.errors import GraphError
+from simsched.names.arguments import as_path
 from simsched.names.extensions import blamed, check_returned
 from simsched.names.formats import Format, only_fitting
 from simsched.names.registry import Registry
@@ -102,7 +103,7 @@ def import_workload(
     GraphError
         The file cannot be read, its format cannot be told or its contents are wrong.
     """
-    result = _read(Path(path), format, options)
+    result = _read(as_path("import", path, "the path of a file"), format, options)
     return result.workload if isinstance(result, MeasuredWorkload) else result
 
 

@@ -28,7 +28,7 @@ from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Loss
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 from tests.engine import test_page_balancing as page_balancing
 from tests.engine.instances import random_machine, random_workload
 from tests.engine.test_conditions import changing
@@ -116,7 +116,7 @@ def an_unpinned_run(backend: str) -> Run:
 
 
 def a_run_whose_order_changes(backend: str) -> Run:
-    workload = make_workload("stages", {"chunks": 60, "shares": "1 6 3 1"})
+    workload = generate_workload("stages", {"chunks": 60, "shares": "1 6 3 1"})
     machine = asymmetric.uneven(4e9, 4e9, 1e9, 1e9)
     return simulate(machine, workload, make_policy("aats"), backend=backend, events=True)
 

@@ -83,7 +83,7 @@ def random_graph(rng, blocks, *, kinds=("cpu", "gpu"), n_tasks=None, parallel_ed
 
 
 @pytest.fixture
-def make_workload():
+def generate_workload():
     """Function from a seed to a valid workload with initialisation and parameters."""
 
     def make(seed, **options):

@@ -152,8 +152,8 @@ def test_undirected_graphml_is_refused(tmp_path):
         import_workload(tmp_path / "g.graphml", **MAPPING)
 
 
-def test_peers_read_our_files(make_workload, tmp_path):
-    workload = make_workload(7)
+def test_peers_read_our_files(generate_workload, tmp_path):
+    workload = generate_workload(7)
     write_graphml(workload, tmp_path / "g.graphml")
     graph = nx.read_graphml(tmp_path / "g.graphml")
     tasks = workload.graph.n_tasks + workload.init.n_tasks
@@ -164,26 +164,26 @@ def test_peers_read_our_files(make_workload, tmp_path):
     )
 
 
-def test_pydot_reads_our_files(make_workload, assert_same, tmp_path):
+def test_pydot_reads_our_files(generate_workload, assert_same, tmp_path):
     pytest.importorskip("pydot", reason="pydot is not installed")
     from simsched.workload.importers import from_networkx
 
-    workload = make_workload(7)
+    workload = generate_workload(7)
     write_dot(workload, tmp_path / "g.dot")
     assert_same(workload, from_networkx(nx.nx_pydot.read_dot(tmp_path / "g.dot")))
 
 
 @pytest.mark.parametrize("write", [write_graphml, write_dot])
-def test_unwritable_place(write, make_workload, tmp_path):
+def test_unwritable_place(write, generate_workload, tmp_path):
     with pytest.raises(ConfigurationError, match="cannot be written"):
-        write(make_workload(1), tmp_path / "missing" / "g.out")
+        write(generate_workload(1), tmp_path / "missing" / "g.out")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_name_that_xml_cannot_hold(make_workload, tmp_path):
+def test_name_that_xml_cannot_hold(generate_workload, tmp_path):
     from dataclasses import replace
 
-    workload = replace(make_workload(2), name="a\x00b")
+    workload = replace(generate_workload(2), name="a\x00b")
     with pytest.raises(SimschedError, match="cannot be written as GraphML"):
         write_graphml(workload, tmp_path / "g.graphml")
     assert list(tmp_path.iterdir()) == []
@@ -195,10 +195,10 @@ def test_name_that_xml_cannot_hold(make_workload, tmp_path):
 )
 @given(data=st.data())
 def test_mutated_files_raise_only_our_errors(
-    data, write, suffix, make_workload, accepted_or_refused, tmp_path
+    data, write, suffix, generate_workload, accepted_or_refused, tmp_path
 ):
     path = tmp_path / f"mutated{suffix}"
-    write(make_workload(9, n_tasks=6), path)
+    write(generate_workload(9, n_tasks=6), path)
     content = bytearray(path.read_bytes())
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(content) - 1))

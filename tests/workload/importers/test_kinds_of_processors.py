@@ -14,7 +14,7 @@ from simsched.policy import make_policy
 from simsched.workload.graph_files import read_graph_file
 from simsched.workload.importers import from_networkx, import_workload, write_dot, write_graphml
 from simsched.workload.importers.remarks import facts
-from simsched.workload.presets import resolve_workload
+from simsched.workload.presets import make_workload
 
 COSTS = {"cpu": "host", "gpu": "device"}
 DOT = "digraph { a [host=2, device=inf, w=1]; b [host=30, device=0.5, w=1]; a -> b }"
@@ -54,13 +54,13 @@ def test_each_kind_has_its_attribute_and_its_speed(graph):
 def test_files_say_it_with_one_option_for_each_kind(dot, graph, tmp_path):
     spec = f"{dot}[cost.cpu=host, cost.gpu=device, cost_unit=ms, reference_speed.gpu=4e9]"
     expected = [[2e6, 30e6], [math.inf, 2e6]]
-    assert resolve_workload(spec).graph.ops.tolist() == expected
+    assert make_workload(spec).graph.ops.tolist() == expected
     mapped = {"cost": COSTS, "cost_unit": "ms", "reference_speed": {"gpu": 4e9}}
     assert read_graph_file(dot, mapped).graph.ops.tolist() == expected
     nx.write_graphml(graph, tmp_path / "g.graphml")
     assert import_workload(tmp_path / "g.graphml", **mapped).graph.ops.tolist() == expected
     for write, name in ((write_graphml, "own.graphml"), (write_dot, "own.dot")):
-        write(resolve_workload(spec), tmp_path / name)
+        write(make_workload(spec), tmp_path / name)
         again = import_workload(tmp_path / name)
         assert again.graph.ops.tolist() == expected
         assert again.parameters["cost"] == COSTS
@@ -113,9 +113,9 @@ def test_a_task_needs_a_cost_for_every_kind(graph):
 def test_kinds_are_those_of_the_machine(dot):
     """A kind that no processor of the machine has is told with the one that is meant."""
     machine = load_machine("e5620_m2090")
-    right = resolve_workload(f"{dot}[cost.cpu=host, cost.gpu=device, cost_unit=ms]")
+    right = make_workload(f"{dot}[cost.cpu=host, cost.gpu=device, cost_unit=ms]")
     assert simulate(machine, right, make_policy("heft")).makespan_s > 0
-    wrong = resolve_workload(f"{dot}[cost.cpu=host, cost.gup=device, cost_unit=ms]")
+    wrong = make_workload(f"{dot}[cost.cpu=host, cost.gup=device, cost_unit=ms]")
     with pytest.raises(ModelError) as caught:
         simulate(machine, wrong, make_policy("heft"))
     assert "found costs for cpu, gup; did you mean 'gpu' by 'gup'?" in str(caught.value)

@@ -15,8 +15,8 @@ SEEDS = range(40)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_round_trip_through_networkx_is_lossless(seed, make_workload, assert_same):
-    workload = make_workload(seed)
+def test_round_trip_through_networkx_is_lossless(seed, generate_workload, assert_same):
+    workload = generate_workload(seed)
     graph = to_networkx(workload)
     assert not graph.is_multigraph()
     assert_same(workload, from_networkx(graph))
@@ -25,9 +25,9 @@ def test_round_trip_through_networkx_is_lossless(seed, make_workload, assert_sam
 @pytest.mark.parametrize(("write", "suffix"), [(write_graphml, ".graphml"), (write_dot, ".dot")])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_round_trip_through_files_is_lossless(
-    seed, write, suffix, make_workload, assert_same, tmp_path
+    seed, write, suffix, generate_workload, assert_same, tmp_path
 ):
-    workload = make_workload(seed)
+    workload = generate_workload(seed)
     path = tmp_path / f"graph{suffix}"
     write(workload, path)
     assert_same(workload, import_workload(path))
@@ -35,23 +35,23 @@ def test_round_trip_through_files_is_lossless(
 
 
 @pytest.mark.parametrize(("write", "suffix"), [(write_graphml, ".graphml"), (write_dot, ".gv")])
-def test_parallel_edges_survive(write, suffix, make_workload, assert_same, tmp_path):
-    workload = make_workload(2, n_tasks=12, parallel_edges=True)
+def test_parallel_edges_survive(write, suffix, generate_workload, assert_same, tmp_path):
+    workload = generate_workload(2, n_tasks=12, parallel_edges=True)
     assert to_networkx(workload).is_multigraph()
     write(workload, tmp_path / f"g{suffix}")
     assert_same(workload, import_workload(tmp_path / f"g{suffix}"))
 
 
-def test_single_graph_becomes_a_workload_run_once(make_workload):
-    graph = make_workload(3).graph
+def test_single_graph_becomes_a_workload_run_once(generate_workload):
+    graph = generate_workload(3).graph
     workload = from_networkx(to_networkx(graph))
     assert workload.iterations == 1
     assert workload.init is None
     assert np.array_equal(workload.graph.ops, graph.ops)
 
 
-def test_relabelled_and_reordered_nodes_give_the_same_workload(make_workload, assert_same):
-    workload = make_workload(5)
+def test_relabelled_and_reordered_nodes_give_the_same_workload(generate_workload, assert_same):
+    workload = generate_workload(5)
     graph = to_networkx(workload)
     names = list(graph)
     other = nx.DiGraph(**graph.graph)

@@ -78,16 +78,16 @@ def test_a_mark_of_the_byte_order_hides_no_format(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", [".graphml", ".xml", "", ".GraphML", ".graphml.gz"])
-def test_compressed_files_and_odd_suffixes(suffix, make_workload, assert_same, tmp_path):
-    workload = make_workload(11)
+def test_compressed_files_and_odd_suffixes(suffix, generate_workload, assert_same, tmp_path):
+    workload = generate_workload(11)
     write_graphml(workload, tmp_path / "plain")
     path = tmp_path / f"graph{suffix}"
     path.write_bytes(gzip.compress((tmp_path / "plain").read_bytes()))
     assert_same(workload, import_workload(path))
 
 
-def test_shared_suffix_is_decided_by_content(monkeypatch, tmp_path, make_workload):
-    workload = make_workload(1)
+def test_shared_suffix_is_decided_by_content(monkeypatch, tmp_path, generate_workload):
+    workload = generate_workload(1)
     importers()
     monkeypatch.setattr(registry._importers, "_entries", registry.importers())
     importer("other", suffixes=(".json",), recognises=lambda head: b"other" in head)(
@@ -106,14 +106,14 @@ def test_shared_suffix_is_decided_by_content(monkeypatch, tmp_path, make_workloa
         import_workload(path)
 
 
-def test_a_graph_without_measurements_cannot_be_replayed(make_workload, tmp_path):
-    write_graphml(make_workload(1), tmp_path / "g.graphml")
+def test_a_graph_without_measurements_cannot_be_replayed(generate_workload, tmp_path):
+    write_graphml(generate_workload(1), tmp_path / "g.graphml")
     with pytest.raises(GraphError, match="without measurements"):
         import_measured(tmp_path / "g.graphml")
 
 
-def test_what_an_importer_returns_is_validated(monkeypatch, tmp_path, make_workload):
-    sound = make_workload(1)
+def test_what_an_importer_returns_is_validated(monkeypatch, tmp_path, generate_workload):
+    sound = generate_workload(1)
     workload = replace(sound, graph=replace(sound.graph, ops=-1 - sound.graph.ops))
     importers()
     monkeypatch.setattr(registry._importers, "_entries", registry.importers())

@@ -30,7 +30,7 @@ from simsched.workload.importers import (
     write_dot,
     write_graphml,
 )
-from simsched.workload.registry import make_workload
+from simsched.workload.registry import generate_workload
 
 DOT = 'digraph { read [w=1]; "left half" [w=2]; 7 [w=3]; read -> "left half" -> 7 }'
 NAMES = ("read", "left half", "7")
@@ -89,7 +89,7 @@ def test_names_survive_the_way_there_and_back(write, names, named, tmp_path):
 
 
 def test_generated_graphs_have_no_names_and_pay_nothing():
-    workload = make_workload("fork_join")
+    workload = generate_workload("fork_join")
     assert workload.graph.task_names is None
     assert all("task_name" not in data for _, data in to_networkx(workload).nodes(data=True))
 
