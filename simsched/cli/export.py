@@ -11,7 +11,7 @@ import typer
 from simsched.cli import names
 from simsched.cli.options import Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, parse_options, print_json, warn
-from simsched.files.bounded import is_directory, noticing_directories
+from simsched.files.bounded import is_directory, is_there, noticing_paths, unreadable
 from simsched.files.errors import ConfigurationError, unknown_name
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def export_command(
         if assignments:
             raise ConfigurationError("--set: found with a task graph, accepted with a run")
         warnings = []
-        with noticing_directories(source, "a task graph, by name or in a file"):
+        with noticing_paths(source, "a task graph, by name or in a file"):
             _export_graph(source, target, to)
     warn([f"{target}: {warning}" for warning in warnings], quiet=quiet)
     if as_json:
@@ -113,6 +113,10 @@ def _export_run(
         raise ConfigurationError(f"--to: {unknown_name('format of runs', to, exporters())}")
     if source.name.endswith(RECORDING_SUFFIX):
         return export_recording(open_recording(source), target, to, **options)
+    if not is_there(source):
+        known = "a run: its recording (.parquet) or a trace; task graphs are graphml or dot"
+        message = f"{unreadable(source, FileNotFoundError())}; accepted: {known}"
+        raise ConfigurationError(message)
     recording = import_recording(source)
     warnings: list[str] = recording.details["warnings"]
     return [*warnings, *export_recording(recording, target, to, **options)]

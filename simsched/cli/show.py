@@ -11,7 +11,7 @@ import typer
 
 from simsched.cli import names
 from simsched.cli.output import JsonOption, QuietOption, examples, print_json, say_files
-from simsched.files.bounded import noticing_directories
+from simsched.files.bounded import noticing_paths
 from simsched.files.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def show_machine(
         return
     from simsched.machine.draw import draw_machine
 
-    with noticing_directories(name, "a machine, by name or in a file"):
+    with noticing_paths(name, "a machine, by name or in a file"):
         machine = load_machine(name)
     if draw.suffix not in (".png", ".svg", ".pdf"):
         accepted = "a name that ends in .png, .svg or .pdf"
@@ -72,7 +72,7 @@ def _say(kind: str, name: str, describe: Callable[[], Description], *, as_json: 
     """Print a description of something that has a name or is in a file."""
     from simsched.report import json_document, terminal
 
-    with noticing_directories(name, f"a {kind}, by name or in a file"):
+    with noticing_paths(name, f"a {kind}, by name or in a file"):
         found = describe()
     if as_json:
         print_json(json_document.document(found))

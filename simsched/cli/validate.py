@@ -128,7 +128,7 @@ def _replay(
     from simsched.cli.output import parse_options
     from simsched.hardware.replay import RUNS, replay
     from simsched.machine import load_machine
-    from simsched.policy import policy_from_spec
+    from simsched.policy import make_policy
     from simsched.trace.importers import import_recording
     from simsched.trace.recording import read_recording
 
@@ -136,7 +136,7 @@ def _replay(
     target = None if machine is None else load_machine(machine)
     for policy in policies:
         if policy is not None:
-            policy_from_spec(policy)  # a wrong one is told before a long file is read
+            make_policy(policy)  # a wrong one is told before a long file is read
     if path.suffix == RECORDING_SUFFIX:
         if options:
             raise ConfigurationError("--set: found with a recording, accepted: with a trace")

@@ -14,7 +14,7 @@ from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.files.errors import SimschedError
 from simsched.machine import load_machine, machine_families
 from simsched.machine.model import Machine
-from simsched.policy import list_policies, policy_from_spec
+from simsched.policy import list_policies, make_policy
 from simsched.policy.contract.base import Policy
 from simsched.trace.run import Run
 from simsched.trace.schema import EVENT_COLUMNS, EventKind
@@ -218,7 +218,7 @@ def cases(
     families = [[load_machine(name) for name in names] for names in _families(machines)]
     small = [_small(name) for name in workloads or [item.name for item in list_workloads()]]
     known = [info.name for info in list_policies()]
-    chosen = [policy_from_spec(name) for name in policies or known]
+    chosen = [make_policy(name) for name in policies or known]
     for text, policy in zip(policies or known, chosen, strict=True):
         # Its place among all policies: which machines it meets does not depend on what is chosen.
         place = known.index(text) if text in known else 0

@@ -12,9 +12,9 @@ from simsched.experiment.cells import Cell
 from simsched.experiment.overrides import Origin, changed, labels_in
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.yaml_reader import Document
-from simsched.names.specs import split_outside
+from simsched.names.specs import parse_spec, split_outside
 from simsched.names.user_code import is_file_spec
-from simsched.policy.contract.registry import list_policies, parse_policy_spec
+from simsched.policy.contract.registry import list_policies
 
 #: Times below this part of the makespan are what rounding leaves of sums.
 NOISE = 1e-12
@@ -86,7 +86,7 @@ def with_policy(document: Document, selector: str) -> Document:
     for key, text in _pairs(selector):
         if key != "policy" or text in known:
             continue
-        spec = parse_policy_spec(text)
+        spec = parse_spec("policy", text)
         names = {info.name for info in list_policies()}
         if spec.params or spec.name in names or is_file_spec(spec.name):
             before = document.data["policies"]

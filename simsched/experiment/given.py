@@ -13,7 +13,7 @@ from simsched.experiment.inputs import given_workload
 from simsched.files.errors import ConfigurationError
 from simsched.machine.model import Machine
 from simsched.names.specs import format_spec
-from simsched.policy import Policy, changed_policy, policy_from_spec, spec_of
+from simsched.policy import Policy, changed_policy, make_policy, spec_of
 from simsched.workload.graph import TaskGraph, Workload
 
 
@@ -134,7 +134,7 @@ def sweep(policy: Any, **values: Iterable[Any]) -> list[Policy]:
     [4, 8, 16]
     """
     made = _policy(policy)
-    base = made.thing if isinstance(made.thing, Policy) else policy_from_spec(made.label)
+    base = made.thing if isinstance(made.thing, Policy) else make_policy(made.label)
     return [
         changed_policy(base, dict(zip(values, combination, strict=True)))
         for combination in itertools.product(*values.values())

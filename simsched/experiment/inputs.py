@@ -69,9 +69,13 @@ def machine_named(name: str, base: Path) -> Machine:
 
 
 def located(name: str, base: Path) -> Path:
-    """Return a file that an experiment names: beside it, or from the working directory."""
-    beside = base / name
-    return beside if is_there(beside) or not is_there(Path(name)) else Path(name)
+    """Return a file that an experiment names: beside it, or from the working directory.
+
+    One that is in neither is looked for beside the user's experiment; nobody adds to what ships.
+    """
+    places = base / name, Path(name)
+    missing = places[base == data_dir("experiments")]
+    return next(filter(is_there, places), missing)
 
 
 @lru_cache(maxsize=64)

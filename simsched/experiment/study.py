@@ -48,7 +48,7 @@ from simsched.experiment.schema import (
     WorkloadEntry,
     labels,
 )
-from simsched.files.bounded import noticing_directories
+from simsched.files.bounded import noticing_paths
 from simsched.files.errors import ConfigurationError, ModelError, SimschedError, unknown_name
 from simsched.files.yaml_reader import Document, KeyPath
 from simsched.machine.model import Machine
@@ -287,7 +287,7 @@ class _Builder:
             own = loc if loc in self._objects else None
             key = what, own, content_key({"entry": entry.model_dump()})
             try:
-                with noticing_directories(*_named(what, entry)):
+                with noticing_paths(*_named(what, entry)):
                     if key not in self._made:
                         self._made[key] = make(entry, loc)
             except SimschedError as error:

@@ -13,6 +13,7 @@ from typing import Any
 
 from simsched.files.errors import ConfigurationError, SimschedError, nearest_hint
 from simsched.files.limits import TEXT_BYTES
+from simsched.files.resources import DATA_KINDS, shipped
 
 GZIP_MAGIC = b"\x1f\x8b"
 _PIECE = 1 << 20
@@ -50,6 +51,8 @@ def unreadable(path: Path, problem: Exception, accepted: str = "a file") -> str:
     directory.
     """
     if isinstance(problem, FileNotFoundError):
+        if path.suffix in _YAML and any(path.stem in shipped(kind) for kind in DATA_KINDS):
+            return f"{path}: no such file; what ships is called {path.stem!r}"
         return f"{path}: no such file{nearest_hint(path.name, _siblings(path))}"
     if isinstance(problem, IsADirectoryError):
         return f"{path}: found a directory, accepted: {accepted}"
@@ -67,15 +70,23 @@ def _siblings(path: Path) -> list[str]:
 
 
 @contextmanager
-def noticing_directories(name: str, accepted: str) -> Iterator[None]:
-    """Say that an unknown name is that of a directory, where it is, and what is accepted."""
+def noticing_paths(name: str, accepted: str) -> Iterator[None]:
+    """Say of an unknown name that is a path what is there, and what is accepted."""
     try:
         yield
     except SimschedError as error:
-        if str(error).startswith("unknown ") and is_directory(Path(name)):
-            message = f"{name}: found a directory, accepted: {accepted}"
-            raise ConfigurationError(message) from error
-        raise
+        path = Path(name.partition("[")[0])
+        if not str(error).startswith("unknown "):
+            raise
+        if is_directory(path):
+            problem = unreadable(path, IsADirectoryError(), accepted)
+        elif is_there(path):
+            problem = f"{path}: found a file of another kind, accepted: {accepted}"
+        elif path.parent.name or path.suffix[1:].isalpha():
+            problem = f"{unreadable(path, FileNotFoundError())}; accepted: {accepted}"
+        else:
+            raise
+        raise ConfigurationError(problem) from error
 
 
 def is_utf16(data: bytes) -> bool:

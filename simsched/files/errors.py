@@ -86,7 +86,8 @@ def expect(where: str, value: object, kinds: Any, accepted: str) -> None:
 
 def nearest(name: str, accepted: Iterable[str]) -> str | None:
     """Return the accepted name closest to `name`, or None when nothing is close."""
-    matches = difflib.get_close_matches(name, sorted(accepted), n=1, cutoff=0.5)
+    cutoff = 0.6 if len(name) > 3 else 0.5  # one letter of two
+    matches = difflib.get_close_matches(name, sorted(accepted), n=1, cutoff=cutoff)
     return matches[0] if matches else None
 
 

@@ -89,6 +89,11 @@ class Document:
         """Return a message about the value at `loc`, with its place and key before it."""
         return _locate(self.where(loc), loc, message)
 
+    def expect_mapping(self) -> None:
+        """Refuse a document that is a single value or a list."""
+        if not isinstance(self.data, Mapping):
+            self.fail((), f"found {shown(self.data)}, accepted: a mapping of keys to values")
+
     def fail(self, loc: KeyPath, message: str) -> NoReturn:
         """Raise a :class:`ConfigurationError` about the value at `loc`."""
         raise ConfigurationError(self.located(loc, message))
@@ -106,8 +111,7 @@ def validate(data: object, model: type[Model], where: str = "") -> Model:
 
 def validate_document(document: Document, model: type[Model]) -> Model:
     """Return a document validated by a model; some errors are listed, one per line."""
-    if not isinstance(document.data, Mapping):
-        document.fail((), f"found {shown(document.data)}, accepted: a mapping of keys to values")
+    document.expect_mapping()
     try:
         return model.model_validate(document.data)
     except ValidationError as error:
@@ -164,7 +168,7 @@ def read_named(what: str, name_or_path: str | Path, folder: Path) -> Document:
 
     `what` is the kind of thing, for messages; files of that kind ship in `folder`.
     """
-    expect(what, name_or_path, (str, PathLike), "a name, or the path of a .yaml file")
+    expect(what, name_or_path or None, (str, PathLike), "a name, or the path of a .yaml file")
     if isinstance(name_or_path, str) and not name_or_path.endswith((".yaml", ".yml")):
         names = sorted(path.stem for path in folder.glob("*.yaml"))
         if name_or_path in names:
@@ -284,7 +288,8 @@ def _describe(document: Document, item: Any) -> str:
         message = str(error)
         if error.other is not None:
             other = (*loc, *error.other)
-            message += f"; also at {document.located(other, '')}"
+            place = document.located(other, "").rstrip(": ")
+            message += f"; also at {place}" if place else ""
         loc = (*loc, *error.loc)
     elif isinstance(error, ValueError):
         message = str(error)

@@ -31,7 +31,7 @@ from simsched.hardware.mode import Mode, mode_of
 from simsched.hardware.overhead import tracing_overhead
 from simsched.hardware.program import make_program
 from simsched.hardware.runtime import execute
-from simsched.policy.contract.registry import policy_from_spec
+from simsched.policy.contract.registry import make_policy
 from simsched.trace.recording import Recording, write_recording
 
 #: How long the host is watched before the first and after the last run.
@@ -67,9 +67,7 @@ class Cell:
 def cells_of(matrix: Matrix, default_workers: int) -> list[Cell]:
     """Return the cells of a matrix: those of a program stand together."""
     return [
-        Cell(
-            label, entry.name, entry.parameters, policy, mode_of(policy_from_spec(policy)), workers
-        )
+        Cell(label, entry.name, entry.parameters, policy, mode_of(make_policy(policy)), workers)
         for label, entry in zip(matrix.labels(), matrix.programs, strict=True)
         for policy in matrix.policies
         for workers in matrix.workers or [default_workers]

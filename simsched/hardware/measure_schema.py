@@ -31,15 +31,13 @@ from simsched.hardware.mode import mode_of
 from simsched.hardware.program import make_program, programs
 from simsched.hardware.runtime import MAX_WORKERS
 from simsched.names.parameters import checked
-from simsched.names.specs import from_spec, gather
+from simsched.names.specs import from_spec, gather, parse_spec
 from simsched.names.user_code import is_file_spec
 from simsched.names.yaml_fields import FileName, one_or_more, refuse_repeats
 from simsched.policy.contract.registry import (
     called,
     list_policies,
     make_policy,
-    parse_policy_spec,
-    policy_from_spec,
 )
 
 
@@ -52,11 +50,11 @@ def program_entry(data: object) -> object:
 def _policy(text: str) -> str:
     """Refuse policies that are unknown, or in whose way the runtime cannot schedule."""
     try:
-        name = parse_policy_spec(text).name
+        name = parse_spec("policy", text).name
         known = [info.name for info in list_policies()]
         if name not in known and not is_file_spec(name):
             raise ValueError(unknown_name("policy", name, filter(_is_measurable, known)))
-        policy = policy_from_spec(text)
+        policy = make_policy(text)
         with called(type(policy), name):
             mode_of(policy)
     except SimschedError as error:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.machine.model import Machine
-from simsched.policy.contract.registry import policy_from_spec
+from simsched.policy.contract.registry import make_policy
 from simsched.trace.schema import Trace
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -74,7 +74,7 @@ def simulated_trace(
     workload: Workload, machine: Machine, policy: str, *, workers: int = 1, seed: int = 0
 ) -> Trace:
     """Return the events of a run of a workload in operations of the machine's cores."""
-    chosen = policy_from_spec(policy)
+    chosen = make_policy(policy)
     run = simulate(machine, workload, chosen, workers=workers, seed=seed, events=True)
     assert run.trace is not None
     return run.trace

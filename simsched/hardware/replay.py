@@ -17,7 +17,7 @@ from simsched.files.units import PER_PS
 from simsched.hardware.recorded_graph import Prepared, plain_machine, prepare, schedule
 from simsched.hardware.timeline import Timeline, read_timeline
 from simsched.machine.model import Machine
-from simsched.policy import policy_from_spec
+from simsched.policy import make_policy
 from simsched.policy.algorithms.static.recorded import Recorded
 from simsched.policy.contract.base import Policy
 from simsched.policy.contract.registry import called
@@ -171,7 +171,7 @@ def replay(
     if runs < 1:
         raise ConfigurationError(f"runs: found {runs}, accepted 1 or more")
     workload = recording.workload
-    chosen = policy_from_spec(policy) if isinstance(policy, str) else policy or Recorded()
+    chosen = make_policy(policy) if isinstance(policy, str) else policy or Recorded()
     measured = read_timeline(recording.trace, workload, recording.n_workers, recording.name)
     own = isinstance(chosen, Recorded) and not chosen.worker
     if own:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from simsched.experiment.rehearsal import check_runs
 from simsched.experiment.study import Study
-from simsched.files.bounded import is_directory
+from simsched.files.bounded import is_directory, is_there, unreadable
 from simsched.files.errors import ConfigurationError
 from simsched.files.yaml_reader import Document, read_document
 from simsched.hardware.measure import number_of_runs
@@ -38,6 +38,9 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     if path.suffix not in {".yaml", ".yml"}:
         file, options = graph_file_spec(name)
         path = Path(file)
+        if not is_there(path):
+            message = f"{unreadable(path, FileNotFoundError())}; accepted: the path of a file"
+            raise ConfigurationError(message)
         workload = read_graph_file(path, options)
         graph = workload.graph
         size = f"{graph.n_tasks} tasks, {graph.n_edges} edges"
@@ -69,7 +72,8 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
 
 def kind_of(document: Document) -> str:
     """Return the kind that most of the keys fit."""
-    keys = set(document.data) if isinstance(document.data, dict) else set()
+    document.expect_mapping()
+    keys = set(document.data)
     fitting = {
         "experiment": len(keys & EXPERIMENT_KEYS),
         "measurement": len(keys & MEASUREMENT_KEYS),

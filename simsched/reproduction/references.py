@@ -139,7 +139,7 @@ def _check_head(head: list[str], where: str) -> None:
     """Refuse a head without the columns, with one of them twice, or with other separators."""
     for name in COLUMNS:
         if name not in head:
-            message = f"found columns {shown(', '.join(head))}, accepted with {name}"
+            message = f"found columns {shown(', '.join(head))}, accepted: {', '.join(COLUMNS)}"
             for separator, called in (("\t", "tabs"), (";", "semicolons")):
                 if any(separator in column for column in head):
                     message = f"found columns separated by {called}, accepted commas"

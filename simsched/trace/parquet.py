@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from simsched.files.atomic import atomically, naming, write_atomically
+from simsched.files.bounded import unreadable
 from simsched.files.errors import ConfigurationError
 from simsched.files.limits import TABLE_BYTES
 from simsched.trace.schema import EVENT_COLUMNS, EventKind, Trace
@@ -183,5 +184,8 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, MemoryError, pa.ArrowException) as error:
+        if not path.is_file():
+            missing = IsADirectoryError() if path.is_dir() else FileNotFoundError()
+            raise ConfigurationError(unreadable(path, missing)) from error
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ConfigurationError(f"{path}: not a readable Parquet file: {reason}") from error

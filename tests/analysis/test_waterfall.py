@@ -12,7 +12,7 @@ from simsched.analysis.waterfall import TimeParts, _accesses, _Model, time_parts
 from simsched.engine.run import simulate
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy import make_policy, policy_from_spec
+from simsched.policy import make_policy
 from simsched.testing.cases import small_machines, small_workloads
 from simsched.trace.run import Run
 from simsched.workload.builder import accesses, build_graph
@@ -143,9 +143,7 @@ def test_steals_locks_and_barriers_have_parts_of_their_own() -> None:
 def test_parts_add_up_for_any_run(policy: str, backend: str) -> None:
     for machine in small_machines().values():
         for workload in small_workloads().values():
-            run = simulate(
-                machine, workload, policy_from_spec(policy), backend=backend, events=True
-            )
+            run = simulate(machine, workload, make_policy(policy), backend=backend, events=True)
             parts = time_parts(run)
             assert_adds_up(parts)
             assert machine.caches or parts.seconds["cache"] == 0.0

@@ -93,7 +93,7 @@ def test_what_is_left_out_is_a_warning(simsched: Command, events: Path) -> None:
             ("RUN", "-o", "a.json", "--set", "bins=0"),
             "bins: found 0, accepted a whole number, 1 to",
         ),
-        (("none.parquet", "-o", "a.json"), r"none\.parquet: not a readable Parquet file"),
+        (("none.parquet", "-o", "a.json"), r"none\.parquet: no such file"),
         (("none.json", "-o", "a.paje"), r"none\.json: no such file"),
         (("heat_small", "-o", "a.dot", "--set", "bins=1"), "--set: found with a task graph"),
         (("heat_small", "-o", "a.xyz"), r"found the suffix '\.xyz', accepted"),

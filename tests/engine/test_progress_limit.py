@@ -102,7 +102,7 @@ def test_who_has_failed_is_named(backend: str) -> None:
 
 @pytest.mark.parametrize("limit_s", [0.0, -1.0, 1e-13, 5e6, float("nan"), float("inf")])
 def test_limits_that_make_no_sense(limit_s: float) -> None:
-    with pytest.raises(ConfigurationError, match=r"progress_limit_s: found .*, accepted 1e-12 to"):
+    with pytest.raises(ConfigurationError, match=r"progress_limit_s: found .*1e-12 to"):
         run("native", build_graph([1.0]), limit_s)
 
 

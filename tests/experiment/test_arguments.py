@@ -36,8 +36,8 @@ def test_numbers_of_numpy_are_numbers() -> None:
     same = run(workers=3, set={"seeds": np.int64(2)})
     assert found.runs.makespan_s.tolist() == same.runs.makespan_s.tolist()
     assert len(found.runs) == 2
-    assert simulate(seed=np.int64(5), workers=np.int64(3)).makespan_ps == (
-        simulate(seed=5, workers=3).makespan_ps
+    assert simulate(seed=np.int64(5), workers=np.int64(3)).makespan_s == (
+        simulate(seed=5, workers=3).makespan_s
     )
     assert simsched.make_policy("bats", {"sample_pages": np.int64(8)}) == simsched.make_policy(
         "bats[sample_pages=8]"

@@ -20,12 +20,12 @@ def main(path: str) -> None:
     from simsched.hardware import runtime
     from simsched.hardware.mode import mode_of
     from simsched.hardware.program import make_program, programs
-    from simsched.policy import policy_from_spec
+    from simsched.policy import make_policy
 
     for name in programs():
         for policy in ("cilk_a", "pfws", "task_sharing"):
             program = make_program(name, programs()[name].small)
-            runtime.execute(program, mode_of(policy_from_spec(policy)), workers=2, seed=1)
+            runtime.execute(program, mode_of(make_policy(policy)), workers=2, seed=1)
             assert program.check() <= 1.0, (name, policy)
             sys.stdout.write(f"{name} {policy}\n")
 

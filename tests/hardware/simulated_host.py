@@ -13,7 +13,7 @@ from simsched.hardware.pricing import price
 from simsched.hardware.program import make_program
 from simsched.machine import load_machine
 from simsched.machine.model import KernelTime, Machine
-from simsched.policy.contract.registry import policy_from_spec
+from simsched.policy.contract.registry import make_policy
 from simsched.trace.recording import Recording, write_recording
 from simsched.trace.times import makespan_s
 from simsched.workload.graph import Workload
@@ -88,7 +88,7 @@ def run_on(
     done = simulate(
         machine,
         price(workload, machine),
-        policy_from_spec(policy),
+        make_policy(policy),
         workers=workers,
         seed=seed,
         events=True,

@@ -6,7 +6,7 @@ import pytest
 
 from simsched.files.errors import ConfigurationError
 from simsched.hardware.mode import Mode, mode_of
-from simsched.policy.contract.registry import make_policy, policy_from_spec
+from simsched.policy.contract.registry import make_policy
 
 from .support import policy_of
 
@@ -23,7 +23,7 @@ from .support import policy_of
     ],
 )
 def test_policies_have_modes_and_back(name: str, mode: Mode) -> None:
-    policy = policy_from_spec(name)
+    policy = make_policy(name)
     assert mode_of(policy) == mode
     assert policy_of(mode) == policy
 
@@ -40,7 +40,7 @@ def test_policies_have_modes_and_back(name: str, mode: Mode) -> None:
 )
 def test_policies_that_the_runtime_lacks(policy: str, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        mode_of(policy_from_spec(policy))
+        mode_of(make_policy(policy))
 
 
 def test_the_default_is_the_most_common_one() -> None:

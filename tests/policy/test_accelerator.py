@@ -12,7 +12,7 @@ from simsched.analysis.metrics import run_metrics
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, PolicyError
 from simsched.machine.load import load_machine
-from simsched.policy import make_policy, policy_from_spec
+from simsched.policy import make_policy
 from simsched.policy.algorithms.accelerator.baymax import headroom_s, refilled_s
 from simsched.policy.algorithms.accelerator.cpu_side_pool import CpuSidePool
 from simsched.policy.algorithms.accelerator.smk import drf_partition, warp_quota
@@ -581,7 +581,7 @@ def test_a_class_without_tasks_is_not_predicted() -> None:
 )
 def test_backends_agree_on_services_and_batch_jobs(spec: str) -> None:
     workload = generate_workload("accelerator_mix", MIX)
-    machine, policy = load_machine("k40_server"), policy_from_spec(spec)
+    machine, policy = load_machine("k40_server"), make_policy(spec)
     traces = []
     for engine in ("native", "simpy"):
         result = simulate(machine, workload, policy, backend=engine, events=True)

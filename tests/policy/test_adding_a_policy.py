@@ -10,7 +10,7 @@ import pytest
 
 import simsched
 from simsched.engine.run import simulate
-from simsched.policy import make_policy, policy_from_spec
+from simsched.policy import make_policy
 from simsched.policy.parts.placement import list_placements
 from simsched.testing import check_policy, small_machines, small_workloads
 
@@ -26,7 +26,7 @@ def toy(tmp_path: Path):
 
 
 def test_the_file_is_a_policy_that_passes_the_battery(toy: Path, backends: list[str]) -> None:
-    check_policy(policy_from_spec(f"{toy}:NearStealing[steal_take=newest]"), backends=backends)
+    check_policy(make_policy(f"{toy}:NearStealing[steal_take=newest]"), backends=backends)
     assert make_policy(f"{toy}:near_stealing_h").parameters()["placement"] == "membind_hbm"
 
 

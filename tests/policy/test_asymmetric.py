@@ -14,7 +14,7 @@ from simsched.files.errors import ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy import make_policy, policy_from_spec
+from simsched.policy import make_policy
 from simsched.policy.contract.base import PlanView
 from simsched.policy.parts.batch_gate import GATE, gated, is_batch
 from simsched.policy.parts.core_groups import (
@@ -62,7 +62,7 @@ def toy(order: tuple[int, ...]) -> tuple[Machine, Workload]:
 
 def makespan_ms(backend: str, policy: str, order: tuple[int, ...], seed: int = 0) -> float:
     machine, workload = toy(order)
-    made = policy_from_spec(policy)
+    made = make_policy(policy)
     return simulate(machine, workload, made, backend=backend, seed=seed).makespan_s * 1e3
 
 
@@ -147,7 +147,7 @@ def test_snatching_goes_down_the_speeds(backend: str) -> None:
 
 def test_patience_delays_the_snatch(backend: str) -> None:
     machine, workload = toy((3, 0, 1, 2))
-    policy = policy_from_spec(f"{KNOWN_VICTIM[:-1]}, failed_steals=3]")
+    policy = make_policy(f"{KNOWN_VICTIM[:-1]}, failed_steals=3]")
     run = simulate(machine, workload, policy, backend=backend, events=True)
     assert rows(run, EventKind.EXCHANGE, "time_ps")[0] == (4 * MS,)
 
@@ -313,7 +313,7 @@ def test_main_tasks_start_on_the_fastest_core(backend: str, policy: str) -> None
     # From the second batch on, whoever came first took the main task. The fastest core is not the
     # first one here, and the worker on it changes under cilk and rts.
     machine = uneven(1e9, 4e9, 1e9, 2e9)
-    run = simulate(machine, batches(), policy_from_spec(policy), backend=backend, events=True)
+    run = simulate(machine, batches(), make_policy(policy), backend=backend, events=True)
     assert speeds_of_main(run) == [4e9] * 5
     assert (run.summary.exchanges > 0) == (policy == "rts" or "exchange" in policy)
     made = make_policy("pfws", {"main": "anywhere"})

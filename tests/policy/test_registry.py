@@ -12,13 +12,12 @@ import pytest
 
 from simsched.experiment.fingerprint import policy_digest
 from simsched.files.errors import ConfigurationError, ExtensionError, PolicyError
+from simsched.names.specs import parse_spec
 from simsched.policy import (
     Policy,
     list_policies,
     make_policy,
     param,
-    parse_policy_spec,
-    policy_from_spec,
     policy_info,
     preset,
     register,
@@ -179,7 +178,7 @@ def test_messages_name_what_was_typed(params: dict[str, Any]) -> None:
     ],
 )
 def test_specs(text: str, name: str, params: dict[str, Any]) -> None:
-    found = parse_policy_spec(text)
+    found = parse_spec("policy", text)
     assert found == (name, params)
     assert [type(v) for v in found.params.values()] == [type(v) for v in params.values()]
 
@@ -189,7 +188,7 @@ def test_specs(text: str, name: str, params: dict[str, Any]) -> None:
 )
 def test_malformed_specs(text: str) -> None:
     with pytest.raises(ConfigurationError, match="policy"):
-        parse_policy_spec(text)
+        parse_spec("policy", text)
 
 
 @pytest.mark.usefixtures("registered")
@@ -254,7 +253,7 @@ class TestFiles:
         path = tmp_path / "my_policy.py"
         path.write_text(MINE)
         assert make_policy(str(path), {"depth": 3}).parameters()["depth"] == 3
-        assert policy_from_spec(f"{path}:Mine[depth=4]").parameters()["depth"] == 4
+        assert make_policy(f"{path}:Mine[depth=4]").parameters()["depth"] == 4
         with pytest.raises(
             ConfigurationError, match="depth: found 0, accepted a whole number, 1 or more"
         ):

@@ -330,15 +330,14 @@ def read_specs(folder: Path) -> object:
     """Policies and values as the command line has them, one in each line."""
     from simsched.experiment.overrides import parse_assignment
     from simsched.files.errors import SimschedError
-    from simsched.policy.contract.registry import make_policy, parse_policy_spec
+    from simsched.policy.contract.registry import make_policy
 
     refused: SimschedError | None = None
     for line in _only(folder).read_bytes().decode("utf-8", "replace").splitlines()[:5]:
-        for text, parse in ((line, parse_policy_spec), (f"a={line}", parse_assignment)):
+        for text, parse in ((line, make_policy), (f"a={line}", parse_assignment)):
             try:
-                found = parse(text)
-                if parse is parse_policy_spec and ".py" not in text:
-                    make_policy(found.name, found.params)
+                if parse is parse_assignment or ".py" not in text:
+                    parse(text)
             except SimschedError as error:
                 refused = error
     if refused is not None:

@@ -160,9 +160,10 @@ def make_policy(name: str, params: Mapping[str, Any] | None = None) -> Policy:
     Parameters
     ----------
     name : str
-        Name of a policy or preset, or a file ``path.py`` or ``path.py:NAME``.
+        Name of a policy or preset, or a file ``path.py`` or ``path.py:NAME``, also with parameters
+        (``bats[sample_pages=8, balancer=false]``).
     params : mapping, optional
-        Parameters; they override those of a preset. An int is accepted for a float.
+        Further parameters; they override those of a preset. An int is accepted for a float.
 
     Returns
     -------
@@ -186,6 +187,9 @@ def make_policy(name: str, params: Mapping[str, Any] | None = None) -> Policy:
     """
     expect("policy", name, str, "a name, or a file path.py or path.py:NAME")
     expect("policy: params", params, (Mapping, NoneType), "a mapping of names to values")
+    if "[" in name:
+        name, given = parse_spec("policy", name)
+        params = {**given, **(params or {})}
     info = policy_info(name)
     return _build(name, info.cls, {**info.params, **(params or {})})
 
@@ -304,49 +308,6 @@ def called(cls: type[Policy], name: str) -> Iterator[None]:
         if what == str(error):
             raise
         raise type(error)(f"policy {name}: {what}") from error
-
-
-def parse_policy_spec(text: str) -> Spec:
-    """Return name and parameters of a policy written as ``name`` or ``name[key=value, ...]``.
-
-    Parameters
-    ----------
-    text : str
-        For instance ``bats[sample_pages=8,balancer=false]``; see :mod:`simsched.names.specs`.
-
-    Returns
-    -------
-    Spec
-        Name and parameters; nothing is said about whether there is such a policy.
-
-    Raises
-    ------
-    ConfigurationError
-        When the text has another form or names a parameter twice; the message says at which
-        character.
-
-    Examples
-    --------
-    >>> parse_policy_spec("bats[sample_pages=8, allocation=even]")
-    Spec(name='bats', params={'sample_pages': 8, 'allocation': 'even'})
-    """
-    return parse_spec("policy", text)
-
-
-def policy_from_spec(text: str) -> Policy:
-    """Return the policy that a text describes; see :func:`parse_policy_spec`.
-
-    Parameters
-    ----------
-    text : str
-        ``name`` or ``name[key=value, ...]``.
-
-    Returns
-    -------
-    Policy
-        With the parameters of the text, all others at their defaults.
-    """
-    return make_policy(*parse_policy_spec(text))
 
 
 def _build(name: str, cls: type[Policy], params: Mapping[str, Any]) -> Policy:

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from simsched.names.docstrings import section, summary
-from simsched.names.specs import format_spec
+from simsched.names.specs import format_spec, parse_spec
 from simsched.policy.contract.base import Policy, own_name
 from simsched.policy.contract.registry import (
     PolicyInfo,
     make_policy,
-    parse_policy_spec,
     policy_info,
     spec_of,
 )
@@ -28,7 +27,7 @@ def policy_description(policy: Policy) -> Description:
 
 def named_policy(text: str) -> Description:
     """Return a policy, a preset or a spec."""
-    name, given = parse_policy_spec(text)
+    name, given = parse_spec("policy", text)
     info = policy_info(name)
     values = make_policy(name, given).parameters() if given else info.params
     cls = info.cls

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from simsched.engine.run import simulate
-from simsched.policy import policy_from_spec
+from simsched.policy import make_policy
 from simsched.reproduction.probes import machine_of, workload_of
 from simsched.trace.run import Run
 from simsched.trace.sink import Events
@@ -17,7 +17,7 @@ def run_of(
 ) -> Run:
     """Return a run with its events and one worker per hardware thread."""
     built = workload_of(workload, parameters)
-    return simulate(machine_of(machine), built, policy_from_spec(policy), events=True)
+    return simulate(machine_of(machine), built, make_policy(policy), events=True)
 
 
 def events_of(run: Run) -> Events:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy import policy_from_spec
+from simsched.policy import make_policy
 from simsched.reproduction.probes import chosen, machine_of, probe
 from simsched.testing.rehearsal import rehearse
 from simsched.workload.registry import generate_workload
@@ -25,7 +25,7 @@ def division_step(*, machine: str, policy: str, units: int, what: str, step: int
         The step, counted from 1.
     """
     loop = generate_workload("divisible", {"units": units})
-    divisions = rehearse(policy_from_spec(policy), machine_of(machine), loop).divisions
+    divisions = rehearse(make_policy(policy), machine_of(machine), loop).divisions
     if not 1 <= step <= len(divisions):
         raise ConfigurationError(f"step: found {step}, accepted: 1 to {len(divisions)}")
     sizes = [int(given.sum()) for given in divisions]

@@ -10,7 +10,7 @@ import numpy as np
 
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError
-from simsched.policy import policy_from_spec
+from simsched.policy import make_policy
 from simsched.policy.algorithms.mapreduce.hadoop import speculation_order
 from simsched.policy.algorithms.mapreduce.samr import Samr
 from simsched.policy.contract.base import HookView, PlanView
@@ -91,7 +91,7 @@ def bins_ratio(*, speeds: list[float], multiplier: int) -> float:
 @probe("bins_per_reduce_task")
 def bins_per_reduce_task(*, policy: str) -> float:
     """Return how many bins each map task makes for each reduce task."""
-    return float(policy_from_spec(policy).parameters()["bin_multiplier"])
+    return float(make_policy(policy).parameters()["bin_multiplier"])
 
 
 @probe("default_phase_weights")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy import Policy, policy_from_spec
+from simsched.policy import Policy, make_policy
 from simsched.policy.algorithms.heterogeneous_memory.bats import Bats
 from simsched.policy.algorithms.numa.cab import BiTierStealing
 from simsched.policy.contract.base import PlanView, view_before
@@ -23,7 +23,7 @@ from simsched.reproduction.probes import chosen, machine_of, number_of, probe, w
 @probe("policy_parameter")
 def policy_parameter(*, policy: str, name: str) -> float:
     """Return a parameter of a policy, or of a preset of one, that is a number."""
-    return number_of("parameter", name, policy_from_spec(policy).parameters())
+    return number_of("parameter", name, make_policy(policy).parameters())
 
 
 @probe("boundary_level")
@@ -57,7 +57,7 @@ def cab_subtrees(
         A variant of CAB, with parameters as in ``cab_gto_profile[every_socket=false]``;
         where it profiles, the exact footprint is used.
     """
-    model = policy_from_spec(policy)
+    model = make_policy(policy)
     if not isinstance(model, BiTierStealing):
         raise ConfigurationError(f"policy: found {policy!r}, accepted: a variant of cab")
     view = _view(machine, workload, parameters, model)
@@ -78,7 +78,7 @@ def bats_count(
     what : {"pages", "sampled_pages", "subgraphs", "disabled_workers"}
         What is counted; disabled are the workers that monitor in iteration 1.
     """
-    model = policy_from_spec(policy)
+    model = make_policy(policy)
     if not isinstance(model, Bats):
         raise ConfigurationError(f"policy: found {policy!r}, accepted: a variant of bats")
     view = _view(machine, workload, parameters, model)

@@ -9,7 +9,7 @@ import numpy as np
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine.synthetic import make_machine
-from simsched.policy import policy_from_spec
+from simsched.policy import make_policy
 from simsched.reproduction.probes import machine_of, probe, workload_of
 from simsched.reproduction.probes._events import events_of
 from simsched.trace.schema import EventKind
@@ -22,7 +22,7 @@ def can_run(
     *, machine: str, workload: str, policy: str, parameters: dict[str, Any] | None = None
 ) -> float:
     """Return 1 if a policy can run one iteration of a workload on a machine, 0 if it cannot."""
-    model, scheduler = machine_of(machine), policy_from_spec(policy)
+    model, scheduler = machine_of(machine), make_policy(policy)
     built = workload_of(workload, {**(parameters or {}), "iterations": 1})
     try:
         simulate(model, built, scheduler)
@@ -54,7 +54,7 @@ def execution_order(*, policy: str, parents: list[int]) -> str:
     tree = adjacency([parents[task] for task in children], children, count)
     workload = Workload("tree", build_graph(np.full(count, 1e6), children=tree))
     run = simulate(
-        make_machine(), workload, policy_from_spec(policy), workers=1, backend="simpy", events=True
+        make_machine(), workload, make_policy(policy), workers=1, backend="simpy", events=True
     )
     events = events_of(run)
     order = events["task"][events["kind"] == EventKind.TASK_START]

@@ -15,7 +15,7 @@ from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy import policy_from_spec
+from simsched.policy import make_policy
 from simsched.policy.algorithms.numa.cab import ABOVE, SUBTREE, BiTierStealing, CabState
 from simsched.policy.algorithms.numa.cab_gto import CabGtoProfile
 from simsched.policy.algorithms.work_stealing.hws import GLOBAL, Hws
@@ -252,7 +252,7 @@ def lock_wait_percent(
     model = machine_of(machine)
     model = replace(model, costs=RuntimeCosts(lock_hold_ps=model.costs.lock_hold_ps))
     built = workload_of(workload, parameters)
-    run = simulate(model, built, policy_from_spec(policy), events=True)
+    run = simulate(model, built, make_policy(policy), events=True)
     waited = sum(
         cost_ps
         for kind, _, pool, cost_ps in each_event(run, *COLUMNS)
@@ -275,7 +275,7 @@ def _binary(leaves: int) -> Workload:
 def _run(policy: str, workload: Workload, sockets: int, cores: int) -> Run:
     """Return a run without costs of scheduling."""
     machine = make_machine(domains=sockets, cores_per_domain=cores)
-    return simulate(machine, workload, policy_from_spec(policy), events=True)
+    return simulate(machine, workload, make_policy(policy), events=True)
 
 
 def _alive(run: Run) -> int:
@@ -287,7 +287,7 @@ def _alive(run: Run) -> int:
 
 def _tiers(policy: str, run: Run) -> Tiers | None:
     """Return the tiers of CAB in a run, None for other policies and without tiers."""
-    model = policy_from_spec(policy)
+    model = make_policy(policy)
     if not isinstance(model, BiTierStealing):
         return None
     view = view_before(run.machine, run.workload, run.worker_thread)

@@ -8,7 +8,7 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError
 from simsched.machine.model import Machine
-from simsched.policy import policy_from_spec
+from simsched.policy import make_policy
 from simsched.policy.algorithms.heterogeneous_memory.charm import CharmMoving
 from simsched.policy.contract.base import PlanView, view_before
 from simsched.policy.parts.loop import assigned, flatten
@@ -21,7 +21,7 @@ from simsched.workload.presets import make_workload
 def placed_bytes(*, machine: str, workload: str, policy: str, kind: str) -> float:
     """Return the bytes that a policy puts on memory of one kind before the run."""
     model = machine_of(machine)
-    made, view = policy_from_spec(policy), _view(model, make_workload(workload))
+    made, view = make_policy(policy), _view(model, make_workload(workload))
     view = replace(view, workload=made.prepare(view))
     home = made.place(view, made.start(view)).home
     sizes = view.workload.graph.block_bytes
@@ -42,7 +42,7 @@ def concurrent_bytes(*, workload: str, pes: int) -> float:
 @probe("admitted_tasks")
 def admitted_tasks(*, machine: str, workload: str, policy: str, workers: int) -> float:
     """Return how many tasks a policy that moves data admits before the first one has ended."""
-    made = policy_from_spec(policy)
+    made = make_policy(policy)
     if not isinstance(made, CharmMoving):
         raise ConfigurationError(f"policy {policy}: accepted one that moves data")
     program = make_workload(workload)
