@@ -18,21 +18,20 @@ from simsched.trace.schema import Trace
 from simsched.workload.graph import Workload
 
 
-def recording_of(run: Run, name: str | None = None) -> Recording:
+def recording_of(run: Run) -> Recording:
     """Return a simulated run as a recording.
 
     Parameters
     ----------
     run : Run
         A run with its events.
-    name : str, optional
-        Name of the recording; by default workload, policy and seed.
 
     Returns
     -------
     Recording
-        Its details hold machine, policy, backend and seed, the domain of each worker, the names of
-        the memory nodes, and the node that each path leads to (-1 for copies between nodes).
+        Named by workload, policy and seed. Its details hold machine, policy, backend and seed, the
+        domain of each worker, the names of the memory nodes, and the node that each path leads to
+        (-1 for copies between nodes).
 
     Raises
     ------
@@ -43,7 +42,7 @@ def recording_of(run: Run, name: str | None = None) -> Recording:
         raise ConfigurationError("run: found no event trace, accepted a run with events=True")
     policy = own_name(type(run.policy))
     return simulated_recording(
-        name or f"{run.workload.name} {policy} seed {run.seed}",
+        f"{run.workload.name} {policy} seed {run.seed}",
         run.trace,
         run.machine,
         run.workload,

@@ -42,15 +42,6 @@ class TaskGraph(GraphArrays):
         validate_graph(self)
 
 
-def _is_fixed(value: object) -> bool:
-    """Return whether an array and everything that it is a view of are read-only."""
-    while isinstance(value, np.ndarray):
-        if value.flags.writeable:
-            return False
-        value = value.base
-    return value is None or isinstance(value, (bytes, tuple))
-
-
 @dataclass(frozen=True, eq=False)
 class Workload(Shown):
     """A program: an optional initialisation and a graph that is repeated.
