@@ -104,13 +104,13 @@ def _copy_paths(machine: Machine, n_smt: int, table: _Table, first_link: int) ->
     n_nodes = len(machine.nodes)
     copy = np.zeros((n_nodes, n_nodes), np.int32)
     page_ps = machine.costs.page_migration_ps
-    shares = _copy_shares(machine)
+    shares, space = _copy_shares(machine), machine.node_space
     for source, target in np.ndindex(n_nodes, n_nodes):
         near = machine.nodes[target].domain
         crossed = () if near is None else machine.paths[near][source].link_loads
         load = [(source, 1.0), (target, 1.0)]
         load += [(first_link + link, weight) for link, weight in crossed]
-        if machine.copies_data and near is not None:
+        if space[source] != space[target] and near is not None:
             path = machine.paths[near][source]
             caps = _shared_caps(path.core_cap_bytes_per_s, n_smt)
             copy[source, target] = table.add(path.latency_ps, caps, load, shares[near][source])

@@ -87,9 +87,7 @@ def make_problem(
         progress_limit_ps=seconds_to_ps(progress_limit_s),
         n_classes=_n_classes(workload),
         copies_data=machine.copies_data,
-        worker_node=np.array(
-            [machine.own_node(int(machine.core_domain[core])) for core in core_of_worker], np.int32
-        ),
+        **_spaces(machine, core_of_worker),
         **_changes(machine, core_of_worker),
         victim_stream=random_stream(seed, "victim"),
         wake_stream=random_stream(seed, "wake"),
@@ -103,8 +101,27 @@ def _nodes(machine: Machine) -> dict[str, Any]:
         "node_capacity_bytes": np.array([node.capacity_bytes for node in nodes], np.int64),
         "node_domain": np.array([-1 if n.domain is None else n.domain for n in nodes], np.int32),
         "node_kind": np.array([kinds.index(node.kind) for node in nodes], np.int32),
-        "node_is_device": np.array([node.kind == "GPU" for node in nodes], np.uint8),
         "node_rank": node_ranks(machine),
+    }
+
+
+def _spaces(machine: Machine, core_of_worker: Int32Array) -> dict[str, Any]:
+    """Return the memory spaces, and which of them workers use."""
+    space, domains = machine.node_space, range(machine.n_domains)
+    reaches = np.zeros((machine.n_domains, machine.n_spaces), np.uint8)
+    for domain, node in np.ndindex(machine.n_domains, len(machine.nodes)):
+        reaches[domain, space[node]] = machine.uses_in_place(domain, node)
+    is_device = np.zeros(machine.n_spaces, np.uint8)
+    is_device[space] = [node.has_driver for node in machine.nodes]
+    own = np.array([space[machine.own_node(domain)] for domain in domains], np.int32)
+    groups = machine.core_group[core_of_worker]
+    includes = np.array([group.includes_accesses for group in machine.core_groups])
+    return {
+        "node_space": space,
+        "worker_space": own[machine.core_domain[core_of_worker]],
+        "worker_has_flows": (~includes[groups]).astype(np.uint8),
+        "domain_reaches": reaches,
+        "space_is_device": is_device,
     }
 
 

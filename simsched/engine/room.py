@@ -25,3 +25,15 @@ def no_room_message(
         f"may touch: {used} of the {capacity} of {which} are in use; what helps: a smaller "
         "workload, a machine with more memory, or a policy that takes more nodes, or memory later"
     )
+
+
+def too_large_message(problem: Problem, n_bytes: int, space: int) -> str:
+    """Say that the blocks of one task do not fit together into a memory space."""
+    nodes = np.flatnonzero(problem.node_space == space)
+    capacity = sum(problem.node_capacity_bytes[nodes].tolist())
+    listed = ", ".join(map(str, nodes.tolist()))
+    what = f"node{'s' if len(nodes) > 1 else ''} {listed}"
+    return (
+        f"memory: the blocks of one task have {n_bytes} bytes, accepted at most {capacity}, "
+        f"the capacity of {what}"
+    )

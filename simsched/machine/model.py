@@ -13,15 +13,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ModelError, unknown_name
 from simsched.machine.caches import CacheLevel, MemorySideCache
+from simsched.machine.spaces import number_spaces
 from simsched.names.shown import Shown
 
 IntArray = NDArray[np.int32]
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,8 @@ class CoreGroup:
     #: Throughput of the core, relative to one busy thread, with 1, 2, ... busy threads; its length
     #: is the number of hardware threads of a core. Non-decreasing, starts with 1.
     smt_throughput: tuple[float, ...] = (1.0,)
+    #: Whether the operations of its tasks include what their accesses take.
+    includes_accesses: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ class MemoryNode:
     """A memory node with its controller."""
 
     name: str
-    #: ``"DRAM"``, ``"HBM"``, ``"NVM"`` or ``"GPU"``.
+    #: What it is made of or belongs to, for instance ``"DRAM"``, ``"HBM"``, ``"NVM"``, ``"GPU"``.
     kind: str
     #: What blocks may occupy.
     capacity_bytes: int
@@ -84,6 +89,9 @@ class MemoryNode:
     #: For migration and hotness sampling.
     page_bytes: int = 4096
     memory_side_cache: MemorySideCache | None = None
+    #: Whether the driver of a device manages it, with engines that copy blocks in and out;
+    #: otherwise the operating system hands it out.
+    has_driver: bool = False
 
 
 @dataclass(frozen=True)
@@ -211,9 +219,9 @@ class Machine(Shown):
         From the level nearest the core outwards.
     costs : RuntimeCosts
         Costs of the task runtime.
-    copies_data : bool
-        Whether tasks compute on data in the memory of their own processor, to which blocks are
-        copied; otherwise they access blocks where these are.
+    in_place : ndarray of bool, shape (n_domains, n_nodes), optional
+        Which domains use the data of which nodes in place: all of all by default. Data on other
+        nodes are copied to the domain's own space before they are used.
     shares_by_latency : bool
         Whether copies get shares of what they cross together in inverse proportion to the latency
         of their paths; otherwise equal ones.
@@ -247,7 +255,7 @@ class Machine(Shown):
     touch_order: IntArray
     caches: tuple[CacheLevel, ...] = ()
     costs: RuntimeCosts = field(default_factory=RuntimeCosts)
-    copies_data: bool = False
+    in_place: BoolArray | None = None
     shares_by_latency: bool = False
     kernels: dict[str, dict[str, KernelTime]] = field(default_factory=dict)
     exposures: dict[str, float] = field(default_factory=dict)
@@ -284,8 +292,40 @@ class Machine(Shown):
         """Number of NUMA domains."""
         return len(self.domain_socket)
 
+    @cached_property
+    def node_space(self) -> IntArray:
+        """Memory space of each node: nodes that the same domains use in place are one."""
+        if self.in_place is None:
+            return np.zeros(len(self.nodes), np.int32)
+        return number_spaces(self.in_place)
+
+    @property
+    def n_spaces(self) -> int:
+        """Number of memory spaces."""
+        return int(self.node_space.max()) + 1
+
+    @property
+    def copies_data(self) -> bool:
+        """Whether data are copied between memory spaces, of which there are several."""
+        return self.n_spaces > 1
+
+    def uses_in_place(self, domain: int, node: int) -> bool:
+        """Return whether a domain uses the data of a memory node in place.
+
+        Parameters
+        ----------
+        domain, node : int
+            Indices of a NUMA domain and of a memory node.
+
+        Returns
+        -------
+        bool
+            Otherwise data are copied from there before they are used.
+        """
+        return self.in_place is None or bool(self.in_place[domain, node])
+
     def own_node(self, domain: int) -> int:
-        """Return the memory node of a domain, the nearest one when it has none of its own.
+        """Return the memory node of a domain; the nearest that it uses when it has none of its own.
 
         Parameters
         ----------
@@ -298,9 +338,9 @@ class Machine(Shown):
             Index in `nodes`.
         """
         for index, node in enumerate(self.nodes):
-            if node.domain == domain:
+            if node.domain == domain and self.uses_in_place(domain, index):
                 return index
-        return int(self.touch_order[domain, 0])
+        return next(int(n) for n in self.touch_order[domain] if self.uses_in_place(domain, int(n)))
 
     @property
     def n_sockets(self) -> int:

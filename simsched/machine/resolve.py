@@ -28,6 +28,7 @@ from simsched.machine.model import (
 )
 from simsched.machine.schema_caches import Cache, CacheOfCores
 from simsched.machine.topology import default_touch_order, number_threads
+from simsched.machine.users import users_in_place
 from simsched.machine.values import Sourced, value_or
 from simsched.machine.wires import Wires, check_domains, find_wires, link_graph
 
@@ -50,6 +51,14 @@ class _Layout:
     core_group: IntArray
     core_domain: IntArray
     domain_socket: IntArray
+
+    def kinds(self, groups: list[CoreGroup]) -> list[frozenset[str]]:
+        """Return the kinds of processors of each domain."""
+        kind = [groups[group].kind for group in self.core_group]
+        return [
+            frozenset(kind[core] for core in np.flatnonzero(self.core_domain == domain))
+            for domain in range(len(self.domain_socket))
+        ]
 
 
 def resolve(file: schema.MachineFile, name: str) -> Machine:
@@ -85,7 +94,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
         else np.argsort(distance, axis=1, kind="stable").astype(np.int32),
         caches=tuple(_caches(file, layout)),
         costs=_costs(file.costs),
-        copies_data=file.data == "copied",
+        in_place=users_in_place(file, layout.kinds(groups), entries, nodes),
         shares_by_latency=file.copy_shares == "by_latency",
         kernels={
             kernel: {kind: _kernel_time(time.value) for kind, time in times.items()}
@@ -189,6 +198,7 @@ def _core_group(name: str, cores: schema.Cores) -> CoreGroup:
         kind=cores.processor,
         ops_per_s=cores.clock.value * cores.ops_per_cycle.value,
         smt_throughput=tuple(map(float, value_or(cores.smt_throughput, [1.0]))),
+        includes_accesses=cores.accesses == "in_costs",
     )
 
 
@@ -254,6 +264,7 @@ def _node(name: str, memory: schema.Memory, domain: int | None) -> MemoryNode:
         domain=domain,
         bandwidth_curve=tuple(value_or(memory.bandwidth_by_flows, ())),
         page_bytes=memory.page.value,
+        has_driver=memory.managed_by == "driver",
         memory_side_cache=None
         if cache is None
         else MemorySideCache(

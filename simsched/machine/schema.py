@@ -84,12 +84,16 @@ class Cores(Section):
     smt_throughput : list of float, optional
         Throughput of the core with 1, 2, ... busy hardware threads, relative to one; as many
         numbers as the core has threads.
+    accesses : {"flows", "in_costs"}
+        Whether what tasks access takes time of its own, or the costs of tasks on these cores
+        include it, as measured durations do.
     """
 
     processor: Name = "cpu"
     clock: Sourced[Frequency]
     ops_per_cycle: Sourced[Factor]
     smt_throughput: Sourced[list[Factor]] | None = None
+    accesses: Literal["flows", "in_costs"] = "flows"
 
     @model_validator(mode="after")
     def _check_smt(self) -> Self:
@@ -124,12 +128,18 @@ class Memory(Section):
 
     Parameters
     ----------
-    kind : {"DRAM", "HBM", "NVM", "GPU"}
-        What it is made of; policies and rules of paths refer to it.
+    kind : str
+        What it is made of, as ``DRAM``, ``HBM``, ``NVM``; policies and rules of paths refer to it.
     at : {"each domain", "machine"}, or list of int
         One node at each domain, one that is equally far from all, or one at each of these domains.
     capacity : size
         What blocks may occupy in each node.
+    used_by : list of str, or {"all", "own"}
+        Kinds of processors that use its data in place, or only those of the node's own domain;
+        other processors use copies of them.
+    managed_by : {"system", "driver"}
+        Whether the operating system hands it out, or the driver of a device copies blocks in and
+        out, with an engine for each direction.
     bandwidth : bandwidth
         What the controller sustains.
     peak_bandwidth : bandwidth, optional
@@ -142,11 +152,13 @@ class Memory(Section):
         A direct-mapped cache in front of each node.
     """
 
-    kind: Literal["DRAM", "HBM", "NVM", "GPU"]
+    kind: Name
     at: Literal["each domain", "machine"] | Annotated[list[Index], Field(min_length=1)] = (
         "each domain"
     )
     capacity: Sourced[Size]
+    used_by: Annotated[list[Name], BeforeValidator(as_list), Field(min_length=1)] = ["all"]
+    managed_by: Literal["system", "driver"] = "system"
     bandwidth: Sourced[Bandwidth]
     peak_bandwidth: Sourced[Bandwidth] | None = None
     bandwidth_by_flows: Sourced[Bandwidths] | None = None
@@ -311,9 +323,6 @@ class MachineFile(Section):
         Links between domains, with bandwidths of their own.
     hops : list of lists of int, optional
         Hops between domains, where they do not follow from the links.
-    data : {"in_place", "copied"}
-        Whether tasks access blocks where these are, or compute on copies in the memory of their own
-        processor, as on machines with devices.
     copy_shares : {"equal", "by_latency"}
         How copies share what they cross together: equally, or in inverse proportion to the latency
         of their paths.
@@ -343,7 +352,6 @@ class MachineFile(Section):
     memory: Annotated[dict[Name, Memory], Field(min_length=1)]
     links: dict[Name, LinkSpec] = Field(default_factory=dict)
     hops: Sourced[list[list[Index]]] | None = None
-    data: Literal["in_place", "copied"] = "in_place"
     copy_shares: Literal["equal", "by_latency"] = "equal"
     paths: Annotated[dict[Name, PathRule], Field(min_length=1)]
     costs: Costs = Field(default_factory=Costs)

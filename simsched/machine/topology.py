@@ -8,9 +8,9 @@ import numpy as np
 
 from simsched.machine.model import IntArray, MemoryNode
 
-#: Kinds of memory that a processor addresses, in the order in which an operating system without a
-#: table of distances offers them to first touch.
-FIRST_TOUCH_KINDS = ("DRAM", "HBM", "NVM", "GPU")
+#: Kinds of memory in the order in which an operating system without a table of distances offers
+#: them to first touch; others follow by name, and then what drivers of devices manage.
+FIRST_TOUCH_KINDS = ("DRAM", "HBM", "NVM")
 
 
 def number_threads(ways: Sequence[int]) -> IntArray:
@@ -29,14 +29,15 @@ def number_threads(ways: Sequence[int]) -> IntArray:
 def default_touch_order(nodes: Sequence[MemoryNode], domain_hops: IntArray) -> IntArray:
     """Return the order in which first touch tries the nodes, shape (n_domains, n_nodes).
 
-    By kind (DRAM, HBM, NVM, GPU), then by hops, then by node number; a node of no domain counts as
-    0 hops away.
+    By kind, then by hops, then by node number; a node of no domain counts as 0 hops away.
     """
 
-    def key(domain: int, node: int) -> tuple[int, int, int]:
-        home = nodes[node].domain
+    def key(domain: int, node: int) -> tuple[bool, int, str, int, int]:
+        kind, home = nodes[node].kind, nodes[node].domain
+        is_known = kind in FIRST_TOUCH_KINDS
+        rank = FIRST_TOUCH_KINDS.index(kind) if is_known else len(FIRST_TOUCH_KINDS)
         hops = 0 if home is None else int(domain_hops[domain, home])
-        return FIRST_TOUCH_KINDS.index(nodes[node].kind), hops, node
+        return nodes[node].has_driver, rank, "" if is_known else kind, hops, node
 
     rows = [
         sorted(range(len(nodes)), key=lambda node: key(domain, node))

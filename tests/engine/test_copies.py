@@ -49,12 +49,14 @@ def device_machine(
         remote_latency_ps=latency_ps,
     )
     nodes = tuple(
-        replace(node, kind="GPU", capacity_bytes=capacity_bytes) if i > 0 else node
+        replace(node, kind="GPU", has_driver=True, capacity_bytes=capacity_bytes) if i > 0 else node
         for i, node in enumerate(machine.nodes)
     )
-    groups = (machine.core_groups[0], CoreGroup("device", "gpu", 4e9))
+    host = replace(machine.core_groups[0], includes_accesses=True)
+    groups = (host, CoreGroup("device", "gpu", 4e9, includes_accesses=True))
     group = (machine.core_domain > 0).astype(np.int32)
-    return replace(machine, nodes=nodes, core_groups=groups, core_group=group, copies_data=True)
+    own = np.eye(1 + devices, dtype=bool)
+    return replace(machine, nodes=nodes, core_groups=groups, core_group=group, in_place=own)
 
 
 def program(
@@ -465,7 +467,7 @@ def _failure(machine: Machine, workload: Workload, policy: Policy, backend: str)
 
 
 def test_machines_without_copies_are_not_concerned() -> None:
-    machine = replace(device_machine(), copies_data=False)
+    machine = replace(device_machine(), in_place=None)
     run = both(machine, program([[(0, MB, 0)]]), make_policy("work_sharing"))
     assert run.summary.migrations == 0
 

@@ -120,9 +120,11 @@ def test_published_schedule_of_a_graph_with_a_cost_for_each_processor(tmp_path: 
     )
     machine = replace(
         machine,
-        core_groups=tuple(CoreGroup(kind, kind, 1e9) for kind in workload.graph.kinds),
+        core_groups=tuple(
+            CoreGroup(kind, kind, 1e9, includes_accesses=True) for kind in workload.graph.kinds
+        ),
         core_group=np.arange(3, dtype=np.int32),
-        copies_data=True,
+        in_place=np.eye(3, dtype=bool),
     )
     run = simulate(machine, workload, make_policy("heft"))
     domain = machine.core_domain[machine.thread_core[run.worker_thread]]

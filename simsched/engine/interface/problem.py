@@ -140,7 +140,8 @@ class Problem:
     n_replicas = length("replica", gloss="most of a block", axis=1)
     n_changes = length("change_ps", gloss="of the speed of cores")
     n_classes: int = number(FEW, "task classes of the workload, each with its pool")
-    copies_data: bool = number(gloss="blocks are copied to the node of the worker that uses them")
+    n_spaces = length("space_is_device", COUNT, "memory spaces: nodes that the same domains use")
+    copies_data: bool = number(gloss="there are several memory spaces, to which blocks are copied")
 
     worker_core: Int32Array = array(
         "n_workers", index("n_cores"), "numbers of the cores that carry workers"
@@ -243,17 +244,18 @@ class Problem:
         "how near each node is to a domain, 0 the nearest",
         needs="n_replicas",
     )
-    worker_node: Int32Array = array(
-        "n_workers",
-        index("n_nodes"),
-        "node on which each worker computes: its domain's own",
-        needs="copies_data",
+    node_space: Int32Array = array("n_nodes", index("n_spaces"))
+    worker_space: Int32Array = array(
+        "n_workers", index("n_spaces"), "to which blocks are copied for each worker"
     )
-    node_is_device: ByteArray = array(
-        "n_nodes",
-        FLAG,
-        "copies of the node use engines, one in each direction",
-        needs="copies_data",
+    worker_has_flows: ByteArray = array(
+        "n_workers", FLAG, "what its tasks access flows; otherwise their operations include it"
+    )
+    domain_reaches: ByteArray = array(
+        "n_domains, n_spaces", FLAG, "spaces whose blocks the domain's workers use in place"
+    )
+    space_is_device: ByteArray = array(
+        "n_spaces", FLAG, "copies of the space use engines, one in each direction"
     )
     costs: RuntimeCosts = part("costs.", "what the runtime charges")
     timer_period_ps: int = number(INSTANT_PS, "of the policy's timer; 0 for none")

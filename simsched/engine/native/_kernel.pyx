@@ -8,7 +8,7 @@ import numpy as np
 
 from simsched.engine.backend import IterationCounters, index_below
 from simsched.engine.interface.decisions import HOOKS, refusal
-from simsched.engine.room import no_room_message
+from simsched.engine.room import no_room_message, too_large_message
 from simsched.engine.stall import TOO_LONG, explain_stall
 from simsched.files.errors import KernelError, ModelError, PolicyError, StalledError
 from simsched.policy.contract.executions import Progress
@@ -336,10 +336,7 @@ cdef class NativeBackend:
             used = _copy(ssk_sim_measured(self.sim).node_used_bytes, (self.problem.n_nodes,), np.int64)
             raise ModelError(no_room_message(self.problem, f.block, f.bytes, f.domain, used))
         if status == SSK_ERR_TOO_LARGE:
-            raise ModelError(
-                f"memory: the blocks of one task have {f.bytes} bytes, accepted at most "
-                f"{int(self.problem.node_capacity_bytes[f.node])}, the capacity of node {f.node}"
-            )
+            raise ModelError(too_large_message(self.problem, f.bytes, f.node))
         if status == SSK_ERR_NO_PROCESSOR:
             kind = self.graph.kinds[f.kind]
             raise ModelError(

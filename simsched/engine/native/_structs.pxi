@@ -55,6 +55,7 @@ cdef extern from "ssk.h" nogil:
         int32_t n_replicas
         int32_t n_changes
         int32_t n_classes
+        int32_t n_spaces
         int32_t copies_data
         const int32_t * worker_core
         const int32_t * worker_domain
@@ -104,8 +105,11 @@ cdef extern from "ssk.h" nogil:
         const uint8_t * follows
         const int32_t * replica
         const int32_t * node_rank
-        const int32_t * worker_node
-        const uint8_t * node_is_device
+        const int32_t * node_space
+        const int32_t * worker_space
+        const uint8_t * worker_has_flows
+        const uint8_t * domain_reaches
+        const uint8_t * space_is_device
         ssk_costs_t costs
         int64_t timer_period_ps
         int64_t progress_limit_ps

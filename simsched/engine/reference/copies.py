@@ -1,4 +1,4 @@
-"""Copies of blocks in the memories of processors and devices; docs/semantics.md, rules CD."""
+"""Copies of blocks in the memory spaces of hosts and devices; docs/semantics.md, rules CD."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 
 from simsched.engine.reference.drivers import Copy, Drivers, Place, Round
 from simsched.engine.reference.engine import Engine
+from simsched.engine.reference.rooms import Rooms
+from simsched.engine.room import too_large_message
 from simsched.files.errors import ModelError
 from simsched.trace.schema import NONE, EventKind
 from simsched.workload.graph import TaskGraph
@@ -18,18 +20,19 @@ from simsched.workload.graph import TaskGraph
 
 @dataclass(order=True)
 class Want:
-    """A block that is wanted on a node. `rank`: (1, -priority) of a prefetch, or one of below."""
+    """A block that is wanted in a space. `rank`: (1, -priority) of a prefetch, or one of below."""
 
     rank: tuple[int, int]
     number: int
     block: int = field(compare=False)
-    node: int = field(compare=False)
+    space: int = field(compare=False)
+    near: int = field(compare=False)  # domain whose touch order finds a node
     is_copy: bool = field(compare=False)  # not only room
     lane: int = field(compare=False)
 
 
 URGENT, BRING_BACK = (0, 0), (2, 0)
-#: copies that may be handed over between two nodes at a time when the next one is urgent, a
+#: copies that may be handed over between two spaces at a time when the next one is urgent, a
 #: prefetch, or brought back
 MOST_HANDED = (5, 2, 1)
 
@@ -63,8 +66,8 @@ class Lanes:
 class Copies:
     """Where blocks are valid, what is wanted where, and the copies on their way.
 
-    Lane ``source * n_nodes + target`` copies from one node to another; its flows and timers are
-    those of entity ``n_workers + lane``. What wants room alone is in the lane from its node to
+    Lane ``source * n_spaces + target`` copies from one space to another; its flows and timers are
+    those of entity ``n_workers + lane``. What wants room alone is in the lane from its space to
     itself.
     """
 
@@ -72,10 +75,17 @@ class Copies:
         self._sim = sim
         self._problem = problem = sim.problem
         self._homes = sim.memory.homes
-        self._is_device = problem.node_is_device.tolist()
-        self.valid: list[set[int]] = [
-            {home} if home >= 0 else set() for home in problem.home.tolist()
-        ]
+        self._is_device = problem.space_is_device.tolist()
+        self._rooms = Rooms(problem, self._homes)
+        self.valid: list[set[int]] = [set() for _ in problem.home]
+        for block in np.flatnonzero(problem.home >= 0).tolist():
+            home = int(problem.home[block])
+            space = int(problem.node_space[home])
+            self.valid[block].add(space)
+            self._rooms.node[block, space] = home
+        reaches = problem.domain_reaches[problem.worker_domain].astype(bool)
+        self._reached = [np.flatnonzero(row).tolist() for row in reaches]  # by worker: spaces
+        self._used_in: list[dict[int, int]] = [{} for _ in reaches]  # by worker: spaces of blocks
         self._claims: dict[Place, int] = {}
         self._readers: dict[Place, int] = {}  # copies that are being read from here
         self._used: dict[Place, int] = {}  # number of the last use
@@ -87,7 +97,7 @@ class Copies:
         self._has_more = False  # whether something has become wanted since lanes were gone through
         self._rounds = [Round() for _ in range(n)]
         self._visits = [list(self._visits_of(node)) for node in range(n)]
-        # by node: copies that have ended and that its driver has not noticed; blocks that have
+        # by space: copies that have ended and that its driver has not noticed; blocks that have
         # become valid in this round
         self._ended: list[list[Copy]] = [[] for _ in range(n)]
         self._fresh: list[dict[int, None]] = [{} for _ in range(n)]
@@ -102,10 +112,10 @@ class Copies:
             [] for _ in self._is_device
         ]
         self._claimed_bytes = [0] * len(self._is_device)
-        self._saving: dict[int, int] = {}  # node -> block that is copied away to make room
+        self._saving: dict[int, int] = {}  # space -> block that is copied away to make room
         self._drivers = Drivers(sim)
-        # by node: what has become urgent while its driver prepares copies; whether it is a copy
-        self._deferred: list[list[tuple[int, bool]]] = [[] for _ in self._is_device]
+        # by space: what has become urgent while its driver prepares copies: block, near, is_copy
+        self._deferred: list[list[tuple[int, int, bool]]] = [[] for _ in self._is_device]
 
     # -------------------------------------------------------------------------------------------
     # what tasks do
@@ -113,63 +123,82 @@ class Copies:
     def prefetch(
         self, graph: TaskGraph, task: int, worker: int, *, is_urgent: bool, by_priority: bool
     ) -> None:
-        """Want the data of a task's body on the node of a worker, or room for what is not read."""
-        node = int(self._problem.worker_node[worker])
+        """Want the data of a task's body for a worker, or room for what is not read."""
         first, last = int(graph.access_ptr[task]), int(graph.join_access[task])
         priority = 0
         if by_priority and graph.priority is not None:
             priority = int(graph.priority[task])
         rank = URGENT if is_urgent else (1, -priority)
+        near = int(self._problem.worker_domain[worker])
         for block, reads, _ in _blocks(graph, first, last):
-            self._want(block, node, is_copy=reads and bool(self.valid[block]), rank=rank)
+            is_copy = reads and bool(self.valid[block])
+            self._want(block, self._space_for(block, worker), near, is_copy=is_copy, rank=rank)
         self.start()
 
     def claim(self, graph: TaskGraph, first: int, last: int, worker: int) -> bool:
         """Claim the blocks of accesses for a worker; return whether it has to wait."""
-        node = int(self._problem.worker_node[worker])
+        space = int(self._problem.worker_space[worker])
         blocks = _blocks(graph, first, last)
-        self._check_size([block for block, _, _ in blocks], node)
+        here = [b for b, _, _ in blocks if self._space_for(b, worker) == space]
+        self._check_size(here, space)
         self._missing[worker] = 1  # its turn
-        self._turns[node].append((worker, blocks))
-        self._admit(node)
+        self._turns[space].append((worker, blocks))
+        self._admit(space)
         self.start()
         if self._missing[worker] > 0:
             self._gathering.add(worker)
         return self._missing[worker] > 0
 
-    def _admit(self, node: int) -> None:
+    def _admit(self, space: int) -> None:
         """Let those whose turn it is claim their blocks, as long as all claimed ones fit."""
-        sizes, turns = self._problem.block_bytes, self._turns[node]
-        capacity = int(self._problem.node_capacity_bytes[node])
+        sizes, turns = self._problem.block_bytes, self._turns[space]
+        capacity = self._rooms.capacity_bytes[space]
         while turns:
             worker, blocks = turns[0]
-            more = sum(int(sizes[b]) for b, _, _ in blocks if not self._claims.get((b, node)))
-            if self._claimed_bytes[node] + more > capacity:
+            places = [(block, self._space_for(block, worker)) for block, _, _ in blocks]
+            fresh = [b for b, place in places if place == space and not self._claims.get((b, space))]
+            more = sum(int(sizes[block]) for block in fresh)
+            if self._claimed_bytes[space] + more > capacity:
                 return
             del turns[0]
-            self._claimed_bytes[node] += more
-            for block, reads, _ in blocks:
-                place = (block, node)
+            self._used_in[worker] = dict(places)
+            near = int(self._problem.worker_domain[worker])
+            for place, (block, reads, _) in zip(places, blocks, strict=True):
+                if not self._claims.get(place):
+                    self._claimed_bytes[place[1]] += int(sizes[block])
                 self._claims[place] = self._claims.get(place, 0) + 1
                 self._use(place)
-                is_valid = node in self.valid[block]
+                is_valid = place[1] in self.valid[block]
                 if not is_valid:
-                    self._want(block, node, is_copy=reads and bool(self.valid[block]))
-                if not is_valid or block in self._fresh[node]:
+                    self._want(block, place[1], near, is_copy=reads and bool(self.valid[block]))
+                if not is_valid or block in self._fresh[place[1]]:
                     self._waiting.setdefault(place, []).append(worker)
                     self._missing[worker] += 1
             self._has_come(worker)
 
+    def _space_for(self, block: int, worker: int) -> int:
+        """Return the space where a worker uses a block: where it is if it may, else its own."""
+        own = int(self._problem.worker_space[worker])
+        if own in self.valid[block]:
+            return own
+        return next((s for s in self._reached[worker] if s in self.valid[block]), own)
+
+    def node_for(self, block: int, worker: int) -> int:
+        """Return the node whose copy of a block a worker uses that has claimed it."""
+        return self._rooms.node[block, self._used_in[worker][block]]
+
     def write(self, graph: TaskGraph, first: int, last: int, worker: int) -> None:
-        """Make blocks that are written valid on the worker's node and where others use them."""
-        node = int(self._problem.worker_node[worker])
+        """Make blocks that are written valid where the worker uses them and where others do."""
         for block, _, writes in _blocks(graph, first, last):
             if not writes:
                 continue
-            for other in sorted(self.valid[block] - {node}):
+            space = self._used_in[worker][block]
+            for other in sorted(self.valid[block] - {space}):
                 if not self._claims.get((block, other)):
                     self._drop(block, other)
-            self._homes.node[block] = node
+            self._homes.node[block] = self._rooms.node[block, space]
+            if not self._problem.worker_has_flows[worker]:
+                self._sim.memory.caches.forget(block)
             under_way = (self._running.values(), self._handed, *self._ended)
             for copy in chain(*under_way, self._drivers.preparing.values()):
                 is_of_block = copy.block == block and not copy.is_stale
@@ -179,17 +208,17 @@ class Copies:
 
     def release(self, graph: TaskGraph, first: int, last: int, worker: int) -> None:
         """Give claims back."""
-        node = int(self._problem.worker_node[worker])
-        for block, _, _ in _blocks(graph, first, last):
-            self._claims[block, node] -= 1
-            if self._claims[block, node] == 0:
-                self._claimed_bytes[node] -= int(self._problem.block_bytes[block])
+        for place in self._used_in[worker].items():
+            self._claims[place] -= 1
+            if self._claims[place] == 0:
+                self._claimed_bytes[place[1]] -= int(self._problem.block_bytes[place[0]])
         host = self._host(NONE)
         if graph.access_final is not None and host != NONE:
-            span = slice(first, last)
+            span, near = slice(first, last), int(self._problem.worker_domain[worker])
             for block in graph.access_block[span][graph.access_final[span]].tolist():
-                self._want(block, host, is_copy=True, rank=BRING_BACK)
-        self._admit(node)
+                self._want(block, host, near, is_copy=True, rank=BRING_BACK)
+        for space in self._reached[worker]:
+            self._admit(space)
         self.start()
 
     # -------------------------------------------------------------------------------------------
@@ -201,11 +230,11 @@ class Copies:
         self._go_rounds()
 
     def _go_rounds(self) -> None:
-        """Let all nodes go round while something has become wanted or valid; start copies."""
+        """Let all spaces go round while something has become wanted or valid; start copies."""
         while self._has_more:
             self._has_more = False
-            for node in range(len(self._is_device)):
-                self._go_round(node)
+            for space in range(len(self._is_device)):
+                self._go_round(space)
         lanes = Lanes(self._is_device)
         for copy in self._running.values():
             lanes.add(copy.source, copy.target)
@@ -218,50 +247,50 @@ class Copies:
             lanes.add(copy.source, copy.target)
         self._handed = left
 
-    def _visits_of(self, node: int) -> Iterator[tuple[int, int]]:
-        """Yield the lanes that a node serves, with what of them, in the order of its rounds."""
+    def _visits_of(self, space: int) -> Iterator[tuple[int, int]]:
+        """Yield the lanes that a space serves, with what of them, in the order of its rounds."""
         n, kinds = len(self._is_device), range(len(MOST_HANDED))
         for kind in kinds:
             for source in range(n):
-                if self._is_device[node] or not self._is_device[source]:
-                    yield kind, source * n + node
+                if self._is_device[space] or not self._is_device[source]:
+                    yield kind, source * n + space
         for target in range(n):
             for kind in kinds:
-                if self._is_device[node] and not self._is_device[target]:
-                    yield kind, node * n + target
+                if self._is_device[space] and not self._is_device[target]:
+                    yield kind, space * n + target
 
-    def _go_round(self, node: int) -> None:
-        """Go through the lanes of a node until there is nothing to do, or its driver is busy."""
-        now, visits = self._rounds[node], self._visits[node]
-        while node not in self._drivers.preparing and not now.is_looking:
+    def _go_round(self, space: int) -> None:
+        """Go through the lanes of a space until there is nothing to do, or its driver is busy."""
+        now, visits = self._rounds[space], self._visits[space]
+        while space not in self._drivers.preparing and not now.is_looking:
             if now.visit == len(visits):
-                is_over = not (now.has_served or self._deferred[node] or self._ended[node])
-                self._rounds[node] = now = Round()
-                self._end_round(node)
+                is_over = not (now.has_served or self._deferred[space] or self._ended[space])
+                self._rounds[space] = now = Round()
+                self._end_round(space)
                 if is_over:
                     return
             if now.visit == 0 and now.left == NONE:
-                if not now.has_looked and self._drivers.looks(node):
-                    if not self._ended[node] and not any(self._wanted[lane] for _, lane in visits):
+                if not now.has_looked and self._drivers.looks(space):
+                    if not self._ended[space] and not any(self._wanted[lane] for _, lane in visits):
                         return
                     now.is_looking = True
-                    self._drivers.look(node)
+                    self._drivers.look(space)
                     return
-                ended, self._ended[node] = self._ended[node], []
+                ended, self._ended[space] = self._ended[space], []
                 for copy in ended:
                     self._notice(copy)
             if not self._visit(now, *visits[now.visit]):
                 now.go_on()
 
-    def _end_round(self, node: int) -> None:
+    def _end_round(self, space: int) -> None:
         """Let tasks use what has become valid, and want what has become urgent."""
-        fresh, self._fresh[node] = self._fresh[node], {}
+        fresh, self._fresh[space] = self._fresh[space], {}
         for block in fresh:
-            for worker in self._waiting.pop((block, node), []):
+            for worker in self._waiting.pop((block, space), []):
                 self._has_come(worker)
-        deferred, self._deferred[node] = self._deferred[node], []
-        for block, is_copy in deferred:
-            self._want(block, node, is_copy=is_copy)
+        deferred, self._deferred[space] = self._deferred[space], []
+        for block, near, is_copy in deferred:
+            self._want(block, space, near, is_copy=is_copy)
 
     def _visit(self, now: Round, kind: int, lane: int) -> bool:
         """Hand over the next thing that is wanted of a lane; return whether more may follow."""
@@ -279,10 +308,10 @@ class Copies:
         if is_done or not is_here:
             self._wanted[lane].remove(want)
         if is_done:
-            del self._wanted_at[want.block, want.node]
+            del self._wanted_at[want.block, want.space]
             now.has_served = True
         elif not is_here:
-            self._add(want.rank, want.block, want.node, is_copy=True)
+            self._add(want.rank, want.block, want.space, want.near, is_copy=True)
         else:
             now.passed += 1
             now.is_full = True
@@ -293,14 +322,14 @@ class Copies:
 
         Return whether it is wanted no longer, and whether its source has the block.
         """
-        block, node = want.block, want.node
-        if node in self.valid[block]:
+        block, space = want.block, want.space
+        if space in self.valid[block]:
             return True, True
         if not want.is_copy:
-            return self._try_room(block, node), True
+            return self._try_room(block, space, want.near), True
         if source not in self.valid[block]:
             return False, False
-        return self._try_copy(block, source, node), True
+        return self._try_copy(block, source, space, want.near), True
 
     def timer(self, entity: int) -> None:
         """Handle the end of a copy's latency: its bytes begin to move.
@@ -317,7 +346,7 @@ class Copies:
         if size == 0:
             self.arrive(entity)
             return
-        path = int(problem.paths.copy[copy.source, copy.target])
+        path = int(problem.paths.copy[copy.source_node, copy.target_node])
         levels = size / float(problem.paths.share[path])
         sim.sharing.start(entity, path * problem.n_smt, levels, sim.now, sim.lag)
 
@@ -331,10 +360,10 @@ class Copies:
             return
         copy = self._drivers.preparing.pop(device)
         if copy.source == copy.target and copy.is_stale:
-            self._homes.give_back(device, copy.block)
+            self._homes.give_back(copy.target_node, copy.block)
         elif copy.source == copy.target:
             self._coming[copy.block, device] -= 1
-            self._appear_anew(copy.block, device)
+            self._appear_anew(copy.block, device, copy.target_node)
         else:
             self._handed.append(copy)
         self.start()
@@ -344,11 +373,11 @@ class Copies:
         sim, problem = self._sim, self._problem
         copy = self._running.pop(entity - problem.n_workers)
         size = int(problem.block_bytes[copy.block])
-        sim.record.event(sim.now, EventKind.MIGRATE_END, NONE, NONE, copy.block, copy.target)
+        sim.record.event(sim.now, EventKind.MIGRATE_END, NONE, NONE, copy.block, copy.target_node)
         sim.record.migrations += 1
         sim.record.migrated_bytes += size
-        domain = int(problem.node_domain[copy.target])
-        sim.record.node_bytes[-1][max(domain, 0), copy.source] += size
+        domain = int(problem.node_domain[copy.target_node])
+        sim.record.node_bytes[-1][max(domain, 0), copy.source_node] += size
         driver = self._drivers.of(copy.source, copy.target)
         self._ended[copy.target if driver == NONE else driver].append(copy)
         self.start()
@@ -359,14 +388,15 @@ class Copies:
         self._readers[copy.block, copy.source] -= 1
         self._n_handed[copy.source * len(self._is_device) + copy.target] -= 1
         if copy.is_stale:
-            self._homes.give_back(copy.target, copy.block)
+            self._homes.give_back(copy.target_node, copy.block)
         else:
             self._coming[place] -= 1
-            self._appear(place)
+            self._appear(place, copy.target_node)
 
-    def _appear(self, place: Place) -> None:
-        """Make a block valid on a node; tasks may use it when the node's round has ended."""
+    def _appear(self, place: Place, node: int) -> None:
+        """Make a block valid in a space; tasks may use it when the space's round has ended."""
         self.valid[place[0]].add(place[1])
+        self._rooms.node[place] = node
         self._use(place)
         self._fresh[place[1]][place[0]] = None
         self._has_more = True
@@ -379,48 +409,61 @@ class Copies:
             self._sim.let_go_on(worker)
 
     def _want(
-        self, block: int, node: int, *, is_copy: bool, rank: tuple[int, int] = URGENT
+        self, block: int, space: int, near: int, *, is_copy: bool, rank: tuple[int, int] = URGENT
     ) -> None:
         """Ask for a block, or only for room for it, if it is not there and not asked for."""
-        place = (block, node)
-        if rank == URGENT and node in self._drivers.preparing:
-            self._deferred[node].append((block, is_copy))
+        place = (block, space)
+        if rank == URGENT and space in self._drivers.preparing:
+            self._deferred[space].append((block, near, is_copy))
             return
         known = self._wanted_at.get(place)
         if known is not None:
             if rank[0] < known.rank[0]:
                 self._wanted[known.lane].remove(known)
-                self._add(rank, block, node, is_copy=known.is_copy, lane=known.lane)
-        elif node not in self.valid[block] and not self.is_coming(place):
-            self._add(rank, block, node, is_copy=is_copy)
+                self._add(rank, block, space, near, is_copy=known.is_copy, lane=known.lane)
+        elif space not in self.valid[block] and not self.is_coming(place):
+            self._add(rank, block, space, near, is_copy=is_copy)
 
     def _add(
-        self, rank: tuple[int, int], block: int, node: int, *, is_copy: bool, lane: int = NONE
+        self,
+        rank: tuple[int, int],
+        block: int,
+        space: int,
+        near: int,
+        *,
+        is_copy: bool,
+        lane: int = NONE,
     ) -> None:
         """Put something that is wanted into its place in a lane, by default the nearest one."""
         if lane == NONE:
-            source = self._nearest(block, node) if is_copy else node
-            lane = source * len(self._is_device) + node
-        want = Want(rank, self._n_wants, block, node, is_copy, lane)
+            source = self._nearest(block, space, near) if is_copy else space
+            lane = source * len(self._is_device) + space
+        want = Want(rank, self._n_wants, block, space, near, is_copy, lane)
         self._n_wants += 1
-        self._wanted_at[block, node] = want
+        self._wanted_at[block, space] = want
         insort(self._wanted[lane], want)
         self._has_more = True
 
+    def holds(self, node: int, block: int) -> bool:
+        """Return whether a block is valid on a node."""
+        space = int(self._problem.node_space[node])
+        return space in self.valid[block] and self._rooms.node[block, space] == node
+
     def is_coming(self, place: Place) -> bool:
-        """Return whether a block is wanted or on its way to a node."""
+        """Return whether a block is wanted in a space or on its way there."""
         return place in self._wanted_at or self._coming.get(place, 0) > 0
 
     def has_place(self, place: Place) -> bool:
-        """Return whether a block has been handed over to a node, or has kept its place there."""
+        """Return whether a block has been handed over to a space, or has kept its place there."""
         return self._coming.get(place, 0) > 0 or self._drivers.has_place(place)
 
-    def _try_copy(self, block: int, source: int, target: int) -> bool:
+    def _try_copy(self, block: int, source: int, target: int, near: int) -> bool:
         """Hand a copy over if room is free; return whether it has been handed over."""
-        if not self._make_room(int(self._problem.block_bytes[block]), target):
+        node = self._make_room(block, target, near)
+        if node == NONE:
             return False
-        self._homes.take(target, block)
-        copy = Copy(block, source, target)
+        self._homes.take(node, block)
+        copy = Copy(block, source, target, self._rooms.node[block, source], node)
         if not self._drivers.prepare(copy):
             self._handed.append(copy)
         self._n_handed[source * len(self._is_device) + target] += 1
@@ -433,91 +476,88 @@ class Copies:
         sim, problem = self._sim, self._problem
         lane = copy.source * len(self._is_device) + copy.target
         self._running[lane] = copy
-        sim.record.event(sim.now, EventKind.MIGRATE_START, NONE, NONE, copy.block, copy.target)
-        path = int(problem.paths.copy[copy.source, copy.target])
+        sim.record.event(sim.now, EventKind.MIGRATE_START, NONE, NONE, copy.block, copy.target_node)
+        path = int(problem.paths.copy[copy.source_node, copy.target_node])
         sim.timers[problem.n_workers + lane] = sim.now + int(problem.paths.latency_ps[path])
 
-    def _try_room(self, block: int, node: int) -> bool:
+    def _try_room(self, block: int, space: int, near: int) -> bool:
         """Make a block valid that needs nothing but room; return whether there is any."""
-        size = int(self._problem.block_bytes[block])
-        if not self._make_room(size, node):
+        node = self._make_room(block, space, near)
+        if node == NONE:
             return False
         self._homes.take(node, block)
-        if self._drivers.prepare(Copy(block, node, node)):
-            self._coming[block, node] = self._coming.get((block, node), 0) + 1
+        if self._drivers.prepare(Copy(block, space, space, node, node)):
+            self._coming[block, space] = self._coming.get((block, space), 0) + 1
         else:
-            self._appear_anew(block, node)
+            self._appear_anew(block, space, node)
         return True
 
-    def _appear_anew(self, block: int, node: int) -> None:
-        """Make a block valid on a node that needed nothing but room."""
+    def _appear_anew(self, block: int, space: int, node: int) -> None:
+        """Make a block valid in a space that needed nothing but room there."""
         if not self.valid[block]:
             self._homes.node[block] = node
             self._sim.record.event(self._sim.now, EventKind.FIRST_TOUCH, NONE, NONE, block, node)
-        self._appear((block, node))
+        self._appear((block, space), node)
 
-    def _nearest(self, block: int, target: int) -> int:
-        """Return the node from which a block would come first if it were alone."""
+    def _nearest(self, block: int, target: int, near: int) -> int:
+        """Return the space from which a block would come first if it were alone."""
         paths, size = self._problem.paths, int(self._problem.block_bytes[block])
         best, least = NONE, 0.0
-        for node in sorted(self.valid[block]):
-            path = int(paths.copy[node, target])
+        to = self._rooms.order((block, target), near)[0]
+        for space in sorted(self.valid[block]):
+            path = int(paths.copy[self._rooms.node[block, space], to])
             rate = float(paths.cap[path, 0]) * float(paths.share[path])
             duration = float(paths.latency_ps[path]) + size / rate
             if best == NONE or duration < least:
-                best, least = node, duration
+                best, least = space, duration
         return best
 
     # -------------------------------------------------------------------------------------------
     # room
 
-    def _make_room(self, size: int, node: int) -> bool:
-        """Drop least recently used copies until there is room; return whether there is."""
-        capacity = int(self._problem.node_capacity_bytes[node])
-        while int(self._homes.used_bytes[node]) + size > capacity:
+    def _make_room(self, block: int, space: int, near: int) -> int:
+        """Drop least recently used copies until a node has room; return it, NONE if none has."""
+        while (node := self._rooms.find((block, space), near)) == NONE:
             idle = [
-                block
-                for block, nodes in enumerate(self.valid)
-                if node in nodes
-                and not self._claims.get((block, node))
-                and not self._readers.get((block, node))
+                other
+                for other, spaces in enumerate(self.valid)
+                if space in spaces
+                and not self._claims.get((other, space))
+                and not self._readers.get((other, space))
             ]
-            idle.sort(key=lambda block: self._used.get((block, node), 0))
-            spare = [block for block in idle if len(self.valid[block]) > 1]
+            idle.sort(key=lambda other: self._used.get((other, space), 0))
+            spare = [other for other in idle if len(self.valid[other]) > 1]
             if spare:
-                self._drop(spare[0], node)
-                self._drivers.free_place(spare[0], node)
+                self._drop(spare[0], space)
+                self._drivers.free_place(spare[0], space)
                 continue
-            host = self._host(node)
-            is_saving = node in self._saving and self.is_coming((self._saving[node], host))
+            host = self._host(space)
+            is_saving = space in self._saving and self.is_coming((self._saving[space], host))
             if idle and host != NONE and not is_saving:
-                self._saving[node] = idle[0]
-                self._want(idle[0], host, is_copy=True)
-            return False
-        return True
+                self._saving[space] = idle[0]
+                self._want(idle[0], host, near, is_copy=True)
+            return NONE
+        return node
 
-    def _host(self, node: int) -> int:
-        """Return the first node that is no device, other than a given one."""
-        hosts = [n for n, device in enumerate(self._is_device) if not device and n != node]
+    def _host(self, space: int) -> int:
+        """Return the first space that is no device, other than a given one."""
+        hosts = [n for n, device in enumerate(self._is_device) if not device and n != space]
         return hosts[0] if hosts else NONE
 
-    def _drop(self, block: int, node: int) -> None:
+    def _drop(self, block: int, space: int) -> None:
         """Forget a copy."""
-        self.valid[block].discard(node)
-        self._fresh[node].pop(block, None)
+        node = self._rooms.node[block, space]
+        self.valid[block].discard(space)
+        self._fresh[space].pop(block, None)
         self._homes.give_back(node, block)
         if int(self._homes.node[block]) == node and self.valid[block]:
-            self._homes.node[block] = min(self.valid[block])
+            self._homes.node[block] = self._rooms.node[block, min(self.valid[block])]
 
-    def _check_size(self, blocks: list[int], node: int) -> None:
-        """Refuse blocks that do not fit into a node's memory together."""
+    def _check_size(self, blocks: list[int], space: int) -> None:
+        """Refuse blocks that do not fit into a space together."""
         total = int(self._problem.block_bytes[blocks].sum()) if blocks else 0
-        capacity = int(self._problem.node_capacity_bytes[node])
-        if total > capacity:
-            raise ModelError(
-                f"memory: the blocks of one task have {total} bytes, accepted at most {capacity}, "
-                f"the capacity of node {node}"
-            )
+        if total > self._rooms.capacity_bytes[space]:
+            raise ModelError(too_large_message(self._problem, total, space))
 
     def _use(self, place: Place) -> None:
         self._n_uses += 1

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from simsched.engine.reference.engine import Engine
 from simsched.trace.schema import NONE
 
-Place = tuple[int, int]  #: a block and a node
+Place = tuple[int, int]  #: a block and a memory space
 
 #: a block that is larger than this part of a chunk is allocated alone
 LARGEST_IN_CHUNK = 8
@@ -15,11 +15,16 @@ LARGEST_IN_CHUNK = 8
 
 @dataclass
 class Copy:
-    """A copy that has been handed over. `is_stale`: the block has been written since."""
+    """A copy between spaces that has been handed over, and its nodes.
+
+    `is_stale`: the block has been written since.
+    """
 
     block: int
     source: int
     target: int
+    source_node: int
+    target_node: int
     is_stale: bool = False
 
 
@@ -49,14 +54,14 @@ class Round:
 class Drivers:
     """What the driver of each device is preparing, and where blocks have places.
 
-    `preparing` has, by device, the copy that its driver prepares, from a node to itself where a
+    `preparing` has, by device, the copy that its driver prepares, from a space to itself where a
     block wants room alone: what lasts until the timer of the lane from the device to itself.
     """
 
     def __init__(self, sim: Engine) -> None:
         self._sim = sim
         self._costs = sim.problem.costs
-        self._is_device = sim.problem.node_is_device.tolist()
+        self._is_device = sim.problem.space_is_device.tolist()
         self._has_place: set[Place] = set()
         self._left_bytes = [0] * len(self._is_device)  # of the last chunk of each device
         self._freed_bytes = [0] * len(self._is_device)  # of blocks that have made room

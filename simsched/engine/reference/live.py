@@ -58,12 +58,14 @@ class Live:
 
     def expects(self, node: int, block: int) -> bool:
         node, block = self._place(node, block, "expects")
-        is_coming = self._copies is not None and self._copies.is_coming((block, node))
+        space = self._space(node)
+        is_coming = self._copies is not None and self._copies.is_coming((block, space))
         return is_coming or self._holds(node, block)
 
     def has_place(self, node: int, block: int) -> bool:
         node, block = self._place(node, block, "has_place")
-        has_place = self._copies is not None and self._copies.has_place((block, node))
+        space = self._space(node)
+        has_place = self._copies is not None and self._copies.has_place((block, space))
         return has_place or self._holds(node, block)
 
     def executed_ps(self, task: int) -> int:
@@ -73,9 +75,12 @@ class Live:
 
     def _holds(self, node: int, block: int) -> bool:
         if self._copies is not None:
-            return node in self._copies.valid[block]
+            return self._copies.holds(node, block)
         homes = self._engine.memory.homes
         return int(homes.node[block]) == node or node in homes.replicas[block]
+
+    def _space(self, node: int) -> int:
+        return int(self._engine.problem.node_space[node])
 
     def _worker(self, worker: int, query: str) -> int:
         return index_below(len(self._workers), worker, f"{query}: worker")

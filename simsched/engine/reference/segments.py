@@ -112,9 +112,9 @@ class Memory:
     def __init__(self, problem: Problem, record: Record) -> None:
         self._problem = problem
         self._record = record
-        self._caches = Caches(problem, record)
+        self.caches = Caches(problem, record)
         self._memory_side = MemorySideCaches(problem)
-        self.homes = Homes(problem, record, self._caches)
+        self.homes = Homes(problem, record, self.caches)
         self._balancing = Balancing(problem, record, self.homes)
         self.start_iteration(None, 0)
 
@@ -133,8 +133,19 @@ class Memory:
         self._balancing.start_iteration(plan)
         self._start_ps = now
 
-    def begin(self, graph: TaskGraph, segment: Segment, access: int, worker: int, now: int) -> None:
-        """Resolve the access of a segment: first touch, caches, flows, counting."""
+    def begin(
+        self,
+        graph: TaskGraph,
+        segment: Segment,
+        access: int,
+        worker: int,
+        now: int,
+        node: int | None,
+    ) -> None:
+        """Resolve the access of a segment: first touch, caches, flows, counting.
+
+        Where data are copied, `node` has the block for the worker.
+        """
         problem = self._problem
         block = int(graph.access_block[access])
         written = int(graph.written_bytes[access])
@@ -147,12 +158,13 @@ class Memory:
         else:
             stall_ps = self._balancing.access(block, n_bytes, worker, segment.task, now)
             segment.ops_left += stall_ps * segment.rate
-        node = self.homes.reached(block, domain, writes=written > 0)
+        if node is None:
+            node = self.homes.reached(block, domain, writes=written > 0)
         assert self._plan is not None
         group = int(self._plan.counter_group[segment.task])
         of_group = self.group_missing_bytes[group] if group >= 0 else None
         exposure = 1.0 if graph.exposure is None else float(graph.exposure[segment.task])
-        missing, tail, wait_ps = self._caches.access(
+        missing, tail, wait_ps = self.caches.access(
             worker, block, n_bytes, written, exposure, of_group
         )
         tail += stall_ps
@@ -161,7 +173,7 @@ class Memory:
         moved, dirtied, writes_apart = missing, 0, self._writes_apart(domain, node)
         if written > 0:
             dirtied = min(written, int(problem.block_bytes[block]))
-            dirtied -= self._caches.write(worker, block, n_bytes, written)
+            dirtied -= self.caches.write(worker, block, n_bytes, written)
             paid = missing - min(missing, n_bytes - written)
             if writes_apart:  # their path is that of lines that are fetched and written back
                 paid = min(missing, written)

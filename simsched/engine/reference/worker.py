@@ -323,36 +323,31 @@ class Worker:
         if math.isinf(ops):
             sim.no_processor(task, self.index)
         if first < last and self._data is not None:
-            yield from self._gather(first, last)
+            yield from self._gather(self._data, first, last)
         if is_body:
             sim.observe_start(task, self.index)
-        if first == last:
-            yield from self._compute(task, ops)
-            return
-        if self._data is not None:
-            yield from self._compute(task, ops)
-            self._data.release(graph, first, last, self.index)
-            return
         span = slice(first, last)
         total = int(graph.read_bytes[span].sum()) + int(graph.written_bytes[span].sum())
-        yield from self._access(task, Remaining(first, last, last - first, total, ops))
+        if first < last and sim.problem.worker_has_flows[self.index]:
+            yield from self._access(task, Remaining(first, last, last - first, total, ops))
+        else:
+            sim.record.requested_bytes += total
+            yield from self._compute(task, ops)
+        if first < last and self._data is not None:
+            self._data.release(graph, first, last, self.index)
 
     def _compute(self, task: int, ops: float) -> Waiting:
         """Execute operations without accesses."""
         if ops > 0.0:
             yield from self._segment(Segment(task, ops, self.rate(), self._sim.now, self._sim.now))
 
-    def _gather(self, first: int, last: int) -> Waiting:
-        """Wait until the blocks of accesses are on the worker's node; take written ones over."""
-        sim, graph = self._sim, self._sim.graph
-        assert self._data is not None
-        span, start = slice(first, last), sim.now
-        sim.record.requested_bytes += int(graph.read_bytes[span].sum())
-        sim.record.requested_bytes += int(graph.written_bytes[span].sum())
-        if self._data.claim(graph, first, last, self.index):
+    def _gather(self, data: Copies, first: int, last: int) -> Waiting:
+        """Wait until the worker may use the blocks of accesses; take written ones over."""
+        sim, start = self._sim, self._sim.now
+        if data.claim(sim.graph, first, last, self.index):
             yield from self._wait()
             sim.record.workers[self.index].migrate_ps += sim.now - start
-        self._data.write(graph, first, last, self.index)
+        data.write(sim.graph, first, last, self.index)
 
     def _access(self, task: int, rest: Remaining) -> Waiting:
         """Execute the remaining accesses of a body or join."""
@@ -369,7 +364,9 @@ class Worker:
             segment = Segment(task, ops, self.rate(), sim.now, sim.now)
             segment.phase, segment.n_bytes = place - (rest.last - rest.count), n_bytes
             self._rest = replace(rest, access=place + 1)
-            sim.memory.begin(graph, segment, access, self.index, sim.now)
+            block = int(graph.access_block[access])
+            node = None if self._data is None else self._data.node_for(block, self.index)
+            sim.memory.begin(graph, segment, access, self.index, sim.now, node)
             yield from self._segment(segment)
         self._rest = None
 

@@ -294,6 +294,7 @@ def _cores(groups: list[str]) -> str:
             f"    processor: {group}",
             f"    clock: [1 GHz, {unit}]",
             "    ops_per_cycle: [1, assumed]",
+            "    accesses: in_costs",
         ]
     return "\n".join(lines) + "\n"
 
@@ -319,18 +320,20 @@ def _sockets(cores: int, groups: list[str], reserve_drivers: bool) -> str:
 
 
 def _memory(main: str | None, device: str | None, n_devices: int) -> str:
-    copied = ["data: copied", "copy_shares: by_latency", ""] if n_devices else []
-    lines = [*copied, "memory:"]
-    entries = [("dram", "DRAM", "[0]", main)]
+    shares = ["copy_shares: by_latency", ""] if n_devices else []
+    lines = [*shares, "memory:"]
+    entries = [("dram", "DRAM", "[0]", ["used_by: cpu"], main)]
     if n_devices:
         listed = ", ".join(str(i + 1) for i in range(n_devices))
-        entries.append(("device", "GPU", f"[{listed}]", device))
-    for name, kind, at, capacity in entries:
+        managed = ["used_by: own", "managed_by: driver"]
+        entries.append(("device", "GPU", f"[{listed}]", managed, device))
+    for name, kind, at, properties, capacity in entries:
         ample = f'[{AMPLE}, "assumed: so much that it never runs out"]'
         lines += [
             f"  {name}:",
             f"    kind: {kind}",
             f"    at: {at}",
+            *(f"    {item}" for item in properties),
             f"    capacity: {ample if capacity is None else f'[{capacity}, given]'}",
             f'    bandwidth: [{LOCAL}, "assumed: no limit, timings of codelets include it"]',
             "    page: [4 KiB, assumed]",

@@ -11,7 +11,7 @@ from simsched.workload.graph import Int64Array
 
 def host_nodes(machine: Machine) -> list[int]:
     """Return the memory nodes that the operating system hands out: all but those of devices."""
-    return [i for i, node in enumerate(machine.nodes) if node.kind != "GPU"]
+    return [i for i, node in enumerate(machine.nodes) if not node.has_driver]
 
 
 def room_of(machine: Machine) -> Int64Array:

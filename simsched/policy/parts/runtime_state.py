@@ -43,7 +43,7 @@ class RuntimeState(Generic[Q]):
         self.costs = costs
         n, machine = view.n_workers, view.machine
         self.node = [machine.own_node(int(d)) for d in view.worker_domain]
-        self.is_device = [machine.nodes[node].kind == "GPU" for node in self.node]
+        self.is_device = [machine.nodes[node].has_driver for node in self.node]
         devices = [w for w in range(n) if self.is_device[w]]
         hosts = [w for w in range(n) if not self.is_device[w]]
         # One core drives a device, however many workers share it.

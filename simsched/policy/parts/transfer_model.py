@@ -17,7 +17,7 @@ class TransferModel:
         self._latency_ps = [[0] * n for _ in range(n)]
         self._byte_ps = [[0.0] * n for _ in range(n)]
         self._copies_data = machine.copies_data
-        self._is_device = [node.kind == "GPU" for node in machine.nodes]
+        self._is_device = [node.has_driver for node in machine.nodes]
         self._main = host_nodes(machine)[0]
         for target, node in enumerate(machine.nodes):
             for source in range(n):

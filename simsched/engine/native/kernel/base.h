@@ -77,10 +77,10 @@ static inline int64_t ssk_min(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* What flows and timers belong to: workers, then the engines that copy data, two per node. */
+/* What flows and timers belong to: workers, then the lanes in which data are copied. */
 static inline int32_t ssk_n_entities(const ssk_problem_t *problem)
 {
-    return problem->n_workers + (problem->copies_data ? problem->n_nodes * problem->n_nodes : 0);
+    return problem->n_workers + (problem->copies_data ? problem->n_spaces * problem->n_spaces : 0);
 }
 
 /* A random integer below n; docs/semantics.md, rule T4. */

@@ -217,7 +217,8 @@ typedef struct {
     int32_t n_replicas; /* most of a block */
     int32_t n_changes; /* of the speed of cores */
     int32_t n_classes; /* task classes of the workload, each with its pool */
-    int32_t copies_data; /* blocks are copied to the node of the worker that uses them */
+    int32_t n_spaces; /* memory spaces: nodes that the same domains use */
+    int32_t copies_data; /* there are several memory spaces, to which blocks are copied */
     const int32_t *worker_core; /* n_workers: numbers of the cores that carry workers */
     const int32_t *worker_domain; /* n_workers */
     const int32_t *worker_kind; /* n_workers: row of the graphs' `ops` that holds for each worker */
@@ -278,10 +279,12 @@ typedef struct {
     const int32_t *replica;
     /* n_domains x n_nodes; unused where n_replicas is 0: how near each node is to a domain, 0 the nearest */
     const int32_t *node_rank;
-    /* n_workers; unused where copies_data is 0: node on which each worker computes: its domain's own */
-    const int32_t *worker_node;
-    /* n_nodes; unused where copies_data is 0: copies of the node use engines, one in each direction */
-    const uint8_t *node_is_device;
+    const int32_t *node_space; /* n_nodes */
+    const int32_t *worker_space; /* n_workers: to which blocks are copied for each worker */
+    /* n_workers: what its tasks access flows; otherwise their operations include it */
+    const uint8_t *worker_has_flows;
+    const uint8_t *domain_reaches; /* n_domains x n_spaces: spaces whose blocks the domain's workers use in place */
+    const uint8_t *space_is_device; /* n_spaces: copies of the space use engines, one in each direction */
     ssk_costs_t costs; /* what the runtime charges */
     int64_t timer_period_ps; /* of the policy's timer; 0 for none */
     int64_t progress_limit_ps; /* a run in which no task ends for so long is given up */

@@ -4,47 +4,66 @@
 #include "copies/copying.h"
 
 #include "copies/gather.h"
+#include "copies/rooms.h"
 #include "memory/homes.h"
 #include "run/run.h"
 
 /* Copies of a lane that may be handed over at a time when the next one is urgent, a prefetch, or brought back. */
 static const int32_t most_handed[SSK_N_RANKS] = {5, 2, 1};
 
-static bool is_device(const ssk_sim_t *sim, int32_t node)
+static bool is_device(const ssk_sim_t *sim, int32_t space)
 {
-    return sim->problem.node_is_device[node] != 0;
+    return sim->problem.space_is_device[space] != 0;
 }
 
-/* Forgets the copy of a block on a node. */
-void ssk_drop_copy(ssk_sim_t *sim, int32_t block, int32_t node)
+/* The block and the space of a place. */
+static int32_t block_of(const ssk_copies_t *copies, int64_t place)
+{
+    return (int32_t)(place / copies->n_spaces);
+}
+
+static int32_t space_of(const ssk_copies_t *copies, int64_t place)
+{
+    return (int32_t)(place % copies->n_spaces);
+}
+
+/* Forgets the copy of a block in a space. */
+void ssk_drop_copy(ssk_sim_t *sim, int32_t block, int32_t space)
 {
     ssk_copies_t *copies = &sim->copies;
-    uint8_t *is_fresh = &copies->is_fresh[ssk_place(copies, block, node)];
-    copies->valid[block] &= ~(UINT64_C(1) << node);
+    int64_t place = ssk_place(copies, block, space);
+    uint8_t *is_fresh = &copies->is_fresh[place];
+    copies->valid[block] &= ~(UINT64_C(1) << space);
     *is_fresh = *is_fresh == SSK_FRESH ? SSK_DROPPED : *is_fresh;
-    ssk_give_memory_back(sim, node, block);
-    if (sim->home[block] != node || copies->valid[block] == 0)
+    ssk_give_memory_back(sim, copies->node_at[place], block);
+    if (sim->home[block] != copies->node_at[place] || copies->valid[block] == 0)
         return;
-    int32_t home = 0;
-    while (!ssk_is_valid(copies, block, home))
-        home++;
-    sim->home[block] = home;
+    int32_t other = 0;
+    while (!ssk_is_valid(copies, block, other))
+        other++;
+    sim->home[block] = copies->node_at[ssk_place(copies, block, other)];
 }
 
-/* The node from which a block would come first if it were alone. */
-static int32_t nearest(const ssk_sim_t *sim, int32_t block, int32_t target)
+/* The path of copies of a block between nodes. */
+static int32_t path_between(const ssk_problem_t *p, int32_t source_node, int32_t target_node)
+{
+    return p->path_copy[source_node * p->n_nodes + target_node];
+}
+
+/* The space from which a block would come first if it were alone. */
+static int32_t nearest(const ssk_sim_t *sim, int32_t block, int32_t target, int32_t near)
 {
     const ssk_problem_t *p = &sim->problem;
-    int32_t best = SSK_NONE;
+    int32_t best = SSK_NONE, to = ssk_first_node(sim, block, target, near);
     double least = 0.0;
-    for (int32_t node = 0; node < p->n_nodes; node++) {
-        if (!ssk_is_valid(&sim->copies, block, node))
+    for (int32_t space = 0; space < p->n_spaces; space++) {
+        if (!ssk_is_valid(&sim->copies, block, space))
             continue;
-        int32_t path = p->path_copy[node * p->n_nodes + target];
+        int32_t path = path_between(p, sim->copies.node_at[ssk_place(&sim->copies, block, space)], to);
         double rate = p->path_cap[path * p->n_smt] * p->path_share[path];
         double duration = (double)p->path_latency_ps[path] + (double)p->block_bytes[block] / rate;
         if (best == SSK_NONE || duration < least) {
-            best = node;
+            best = space;
             least = duration;
         }
     }
@@ -55,7 +74,7 @@ static int32_t nearest(const ssk_sim_t *sim, int32_t block, int32_t target)
 static int insert(ssk_sim_t *sim, int32_t source, ssk_want_t want)
 {
     ssk_copies_t *copies = &sim->copies;
-    ssk_wants_t *wanted = &copies->wanted[source * copies->n_nodes + (int32_t)(want.place % copies->n_nodes)];
+    ssk_wants_t *wanted = &copies->wanted[source * copies->n_spaces + space_of(copies, want.place)];
     int status = ssk_grow(&sim->allocator, &wanted->wants, &wanted->capacity, wanted->n + 1, sizeof(*wanted->wants));
     if (status != SSK_OK)
         return ssk_fail(sim, status);
@@ -74,7 +93,7 @@ static int hasten(ssk_sim_t *sim, ssk_want_t want)
 {
     ssk_copies_t *copies = &sim->copies;
     int32_t source = copies->wanted_from[want.place];
-    ssk_wants_t *wanted = &copies->wanted[source * copies->n_nodes + (int32_t)(want.place % copies->n_nodes)];
+    ssk_wants_t *wanted = &copies->wanted[source * copies->n_spaces + space_of(copies, want.place)];
     size_t at = 0;
     while (wanted->wants[at].place != want.place)
         at++;
@@ -89,68 +108,17 @@ static int hasten(ssk_sim_t *sim, ssk_want_t want)
 int ssk_want(ssk_sim_t *sim, int what, ssk_want_t want)
 {
     ssk_copies_t *copies = &sim->copies;
-    int32_t block = (int32_t)(want.place / copies->n_nodes), node = (int32_t)(want.place % copies->n_nodes);
-    if (want.rank == SSK_URGENT && ssk_driver_is_busy(&sim->drivers, node)) {
-        int status = ssk_defer(&sim->drivers, &sim->allocator, node, (ssk_deferral_t){want.place, what});
+    int32_t block = block_of(copies, want.place), space = space_of(copies, want.place);
+    if (want.rank == SSK_URGENT && ssk_driver_is_busy(&sim->drivers, space)) {
+        int status = ssk_defer(&sim->drivers, &sim->allocator, space, (ssk_deferral_t){want.place, what, want.near});
         return status == SSK_OK ? SSK_OK : ssk_fail(sim, status);
     }
     if (copies->is_wanted[want.place])
         return hasten(sim, want);
-    if (ssk_is_valid(copies, block, node) || ssk_is_coming(copies, want.place))
+    if (ssk_is_valid(copies, block, space) || ssk_is_coming(copies, want.place))
         return SSK_OK;
     copies->is_wanted[want.place] = (uint8_t)what;
-    return insert(sim, what == SSK_WANTED_COPY ? nearest(sim, block, node) : node, want);
-}
-
-/* The first node that is no device, other than `node`; SSK_NONE when there is none. */
-int32_t ssk_host_for(const ssk_sim_t *sim, int32_t node)
-{
-    for (int32_t host = 0; host < sim->problem.n_nodes; host++)
-        if (host != node && !is_device(sim, host))
-            return host;
-    return SSK_NONE;
-}
-
-/* Finds the least recently used block on a node that nobody uses; of those with another copy, or of all. */
-static int32_t least_used(const ssk_sim_t *sim, int32_t node, bool with_other_copy)
-{
-    const ssk_copies_t *copies = &sim->copies;
-    int32_t best = SSK_NONE;
-    int64_t least = INT64_MAX;
-    for (int32_t block = 0; block < copies->n_blocks; block++) {
-        int64_t place = ssk_place(copies, block, node);
-        uint64_t others = copies->valid[block] & ~(UINT64_C(1) << node);
-        if (!ssk_is_valid(copies, block, node) || copies->claims[place] > 0 || copies->readers[place] > 0 ||
-            (with_other_copy && others == 0) || copies->last_use[place] >= least)
-            continue;
-        best = block;
-        least = copies->last_use[place];
-    }
-    return best;
-}
-
-/* Drops least recently used copies until there is room; *has_room_ret says whether there is. */
-static int make_room(ssk_sim_t *sim, int64_t size, int32_t node, bool *has_room_ret)
-{
-    ssk_copies_t *copies = &sim->copies;
-    while (size > sim->problem.node_capacity_bytes[node] - sim->node_used[node]) {
-        int32_t spare = least_used(sim, node, true);
-        if (spare != SSK_NONE) {
-            ssk_drop_copy(sim, spare, node);
-            ssk_free_place(&sim->drivers, &sim->problem, spare, node);
-            continue;
-        }
-        *has_room_ret = false;
-        int32_t idle = least_used(sim, node, false), host = ssk_host_for(sim, node);
-        bool is_saving = copies->saving[node] != SSK_NONE && host != SSK_NONE &&
-                         ssk_is_coming(copies, ssk_place(copies, copies->saving[node], host));
-        if (idle == SSK_NONE || is_saving || host == SSK_NONE)
-            return SSK_OK;
-        copies->saving[node] = idle;
-        return ssk_want(sim, SSK_WANTED_COPY, (ssk_want_t){ssk_place(copies, idle, host), SSK_URGENT, 0});
-    }
-    *has_room_ret = true;
-    return SSK_OK;
+    return insert(sim, what == SSK_WANTED_COPY ? nearest(sim, block, space, want.near) : space, want);
 }
 
 static bool is_between_devices(const ssk_sim_t *sim, int32_t source, int32_t target)
@@ -162,7 +130,7 @@ static bool is_between_devices(const ssk_sim_t *sim, int32_t source, int32_t tar
 static void occupy(ssk_sim_t *sim, int32_t source, int32_t target)
 {
     ssk_copies_t *copies = &sim->copies;
-    copies->has_lane[source * copies->n_nodes + target] = copies->has_target[target] = 1;
+    copies->has_lane[source * copies->n_spaces + target] = copies->has_target[target] = 1;
     if (is_between_devices(sim, source, target))
         copies->has_end[source] = copies->has_end[target] = 1;
 }
@@ -171,7 +139,7 @@ static void occupy(ssk_sim_t *sim, int32_t source, int32_t target)
 static bool is_excluded(const ssk_sim_t *sim, int32_t source, int32_t target)
 {
     const ssk_copies_t *copies = &sim->copies;
-    if (copies->has_lane[source * copies->n_nodes + target] || copies->has_end[target])
+    if (copies->has_lane[source * copies->n_spaces + target] || copies->has_end[target])
         return true;
     return is_between_devices(sim, source, target) && (copies->has_target[source] || copies->has_target[target]);
 }
@@ -198,35 +166,40 @@ static int prepare(ssk_sim_t *sim, ssk_copy_t copy, bool *takes_time_ret)
     if (cost == 0)
         return copy.source == copy.target ? SSK_OK : enqueue(sim, copy);
     sim->drivers.preparing[driver] = copy;
-    ssk_timers_set(&sim->timers, p->n_workers + driver * p->n_nodes + driver, ssk_add_ps(sim->now, cost));
+    ssk_timers_set(&sim->timers, p->n_workers + driver * p->n_spaces + driver, ssk_add_ps(sim->now, cost));
     return SSK_OK;
 }
 
 /* Hands a copy over if room is free; *is_handed_ret says whether it has been handed over. */
-static int try_copy(ssk_sim_t *sim, int32_t block, int32_t source, int32_t target, bool *is_handed_ret)
+static int try_copy(ssk_sim_t *sim, int32_t block, int32_t source, int32_t target, int32_t near, bool *is_handed_ret)
 {
     ssk_copies_t *copies = &sim->copies;
-    int status = make_room(sim, sim->problem.block_bytes[block], target, is_handed_ret);
+    int32_t node;
+    int status = ssk_make_room(sim, block, target, near, &node);
     bool takes_time;
+    *is_handed_ret = node != SSK_NONE;
     if (status != SSK_OK || !*is_handed_ret)
         return status;
-    ssk_take_memory(sim, target, block);
-    copies->n_handed[source * copies->n_nodes + target]++;
+    ssk_take_memory(sim, node, block);
+    copies->n_handed[source * copies->n_spaces + target]++;
     copies->readers[ssk_place(copies, block, source)]++;
     copies->n_coming[ssk_place(copies, block, target)]++;
-    return prepare(sim, (ssk_copy_t){block, source, target, false}, &takes_time);
+    int32_t source_node = copies->node_at[ssk_place(copies, block, source)];
+    return prepare(sim, (ssk_copy_t){block, source, target, source_node, node, false}, &takes_time);
 }
 
-/* Makes a block valid on a node; tasks may use it when the node's round has ended. */
+/* Makes a block valid on a node; tasks may use it when the round of its space has ended. */
 static void appear(ssk_sim_t *sim, int32_t block, int32_t node)
 {
     ssk_copies_t *copies = &sim->copies;
-    int64_t place = ssk_place(copies, block, node);
-    copies->valid[block] |= UINT64_C(1) << node;
+    int32_t space = sim->problem.node_space[node];
+    int64_t place = ssk_place(copies, block, space);
+    copies->valid[block] |= UINT64_C(1) << space;
+    copies->node_at[place] = node;
     ssk_use_copy(copies, place);
     if (copies->is_fresh[place] == SSK_NOT_FRESH) {
-        copies->fresh_next[place] = copies->fresh_head[node];
-        copies->fresh_head[node] = block;
+        copies->fresh_next[place] = copies->fresh_head[space];
+        copies->fresh_head[space] = block;
     }
     copies->is_fresh[place] = SSK_FRESH;
     copies->has_more = true;
@@ -258,53 +231,55 @@ static void appear_anew(ssk_sim_t *sim, int32_t block, int32_t node)
 }
 
 /* Takes room for a block that needs nothing else; *has_room_ret says whether there was any. */
-static int try_room(ssk_sim_t *sim, int32_t block, int32_t node, bool *has_room_ret)
+static int try_room(ssk_sim_t *sim, int32_t block, int32_t space, int32_t near, bool *has_room_ret)
 {
     bool takes_time = false;
-    int status = make_room(sim, sim->problem.block_bytes[block], node, has_room_ret);
+    int32_t node;
+    int status = ssk_make_room(sim, block, space, near, &node);
+    *has_room_ret = node != SSK_NONE;
     if (status != SSK_OK || !*has_room_ret)
         return status;
     ssk_take_memory(sim, node, block);
-    status = prepare(sim, (ssk_copy_t){block, node, node, false}, &takes_time);
+    status = prepare(sim, (ssk_copy_t){block, space, space, node, node, false}, &takes_time);
     if (status == SSK_OK && takes_time)
-        sim->copies.n_coming[ssk_place(&sim->copies, block, node)]++;
+        sim->copies.n_coming[ssk_place(&sim->copies, block, space)]++;
     else if (status == SSK_OK)
         appear_anew(sim, block, node);
     return status;
 }
 
 /* Does what is wanted if it can be done; *is_done_ret says whether it is wanted no longer. */
-static int serve(ssk_sim_t *sim, int64_t place, bool *is_done_ret)
+static int serve(ssk_sim_t *sim, int64_t place, int32_t near, bool *is_done_ret)
 {
     ssk_copies_t *copies = &sim->copies;
-    int32_t block = (int32_t)(place / copies->n_nodes), node = (int32_t)(place % copies->n_nodes);
+    int32_t block = block_of(copies, place), space = space_of(copies, place);
     int status = SSK_OK;
-    *is_done_ret = ssk_is_valid(copies, block, node);
+    *is_done_ret = ssk_is_valid(copies, block, space);
     if (!*is_done_ret && copies->is_wanted[place] == SSK_WANTED_COPY)
-        status = try_copy(sim, block, copies->wanted_from[place], node, is_done_ret);
+        status = try_copy(sim, block, copies->wanted_from[place], space, near, is_done_ret);
     else if (!*is_done_ret)
-        status = try_room(sim, block, node, is_done_ret);
+        status = try_room(sim, block, space, near, is_done_ret);
     if (*is_done_ret)
         copies->is_wanted[place] = 0;
     return status;
 }
 
-/* Whether the source of what is wanted no longer has the block, nor has its node got it otherwise. */
+/* Whether the source of what is wanted no longer has the block, nor has its space got it otherwise. */
 static bool has_lost_source(const ssk_copies_t *copies, int64_t place)
 {
-    int32_t block = (int32_t)(place / copies->n_nodes), node = (int32_t)(place % copies->n_nodes);
-    return copies->is_wanted[place] == SSK_WANTED_COPY && !ssk_is_valid(copies, block, node) &&
+    int32_t block = block_of(copies, place);
+    return copies->is_wanted[place] == SSK_WANTED_COPY && !ssk_is_valid(copies, block, space_of(copies, place)) &&
            !ssk_is_valid(copies, block, copies->wanted_from[place]);
 }
 
-/* Finds a visit of a node's rounds: into a device from everywhere, rank by rank, then from it to each node that is none. */
-static bool find_visit(const ssk_sim_t *sim, int32_t node, int32_t visit, int32_t *lane_ret, int32_t *rank_ret)
+/* Finds a visit of a space's rounds: into a device from everywhere, rank by rank, then from it to each that is none. */
+static bool find_visit(const ssk_sim_t *sim, int32_t space, int32_t visit, int32_t *lane_ret, int32_t *rank_ret)
 {
-    int32_t n = sim->problem.n_nodes, outgoing = visit - SSK_N_RANKS * n;
+    int32_t n = sim->problem.n_spaces, outgoing = visit - SSK_N_RANKS * n;
     int32_t other = outgoing < 0 ? visit % n : outgoing / SSK_N_RANKS;
     *rank_ret = outgoing < 0 ? visit / n : outgoing % SSK_N_RANKS;
-    *lane_ret = outgoing < 0 ? other * n + node : node * n + other;
-    return outgoing < 0 ? is_device(sim, node) || !is_device(sim, other) : is_device(sim, node) && !is_device(sim, other);
+    *lane_ret = outgoing < 0 ? other * n + space : space * n + other;
+    return outgoing < 0 ? is_device(sim, space) || !is_device(sim, other) : is_device(sim, space) && !is_device(sim, other);
 }
 
 /* Finds what is wanted of a lane with a rank behind the first few; false when there is nothing. */
@@ -332,7 +307,7 @@ static int hand_over(ssk_sim_t *sim, ssk_round_t *now, int32_t lane, int32_t ran
 {
     ssk_copies_t *copies = &sim->copies;
     ssk_wants_t *wanted = &copies->wanted[lane];
-    int32_t source = lane / copies->n_nodes, target = lane % copies->n_nodes;
+    int32_t source = lane / copies->n_spaces, target = lane % copies->n_spaces;
     bool is_full = now->is_full && rank > SSK_URGENT && is_device(sim, target);
     size_t at = 0;
     int status = SSK_OK;
@@ -345,7 +320,7 @@ static int hand_over(ssk_sim_t *sim, ssk_round_t *now, int32_t lane, int32_t ran
     bool has_lost = has_lost_source(copies, want.place), is_done = false;
     now->n_left--;
     if (!has_lost)
-        status = serve(sim, want.place, &is_done);
+        status = serve(sim, want.place, want.near, &is_done);
     if (!is_done && !has_lost) {
         now->n_passed++;
         now->is_full = true;
@@ -355,97 +330,99 @@ static int hand_over(ssk_sim_t *sim, ssk_round_t *now, int32_t lane, int32_t ran
     wanted->n--;
     memmove(&wanted->wants[at], &wanted->wants[at + 1], (wanted->n - at) * sizeof(*wanted->wants));
     if (has_lost)
-        return insert(sim, nearest(sim, (int32_t)(want.place / copies->n_nodes), target), want);
+        return insert(sim, nearest(sim, block_of(copies, want.place), target, want.near), want);
     now->has_served = true;
     return status;
 }
 
-/* Asks for what has become urgent on a node while its driver was busy. */
-static int want_deferred(ssk_sim_t *sim, int32_t node)
+/* Asks for what has become urgent in a space while its driver was busy. */
+static int want_deferred(ssk_sim_t *sim, int32_t space)
 {
-    ssk_deferrals_t *deferred = &sim->drivers.deferred[node];
+    ssk_deferrals_t *deferred = &sim->drivers.deferred[space];
     size_t n = deferred->n;
     int status = SSK_OK;
     deferred->n = 0; /* the driver is not busy: nothing is deferred meanwhile */
-    for (size_t i = 0; i < n && status == SSK_OK; i++)
-        status = ssk_want(sim, deferred->items[i].what, (ssk_want_t){deferred->items[i].place, SSK_URGENT, 0});
+    for (size_t i = 0; i < n && status == SSK_OK; i++) {
+        ssk_deferral_t item = deferred->items[i];
+        status = ssk_want(sim, item.what, (ssk_want_t){item.place, SSK_URGENT, 0, item.near});
+    }
     return status;
 }
 
-/* Ends a node's round: tasks may use what has become valid, and what has become urgent is wanted. */
-static int end_round(ssk_sim_t *sim, int32_t node)
+/* Ends a space's round: tasks may use what has become valid, and what has become urgent is wanted. */
+static int end_round(ssk_sim_t *sim, int32_t space)
 {
     ssk_copies_t *copies = &sim->copies;
-    int32_t block = copies->fresh_head[node];
-    copies->fresh_head[node] = SSK_NONE;
+    int32_t block = copies->fresh_head[space];
+    copies->fresh_head[space] = SSK_NONE;
     while (block != SSK_NONE) {
-        int64_t place = ssk_place(copies, block, node);
+        int64_t place = ssk_place(copies, block, space);
         if (copies->is_fresh[place] == SSK_FRESH)
             release_waiters(sim, place);
         copies->is_fresh[place] = SSK_NOT_FRESH;
         block = copies->fresh_next[place];
     }
-    sim->drivers.rounds[node] = ssk_new_round();
-    return want_deferred(sim, node);
+    sim->drivers.rounds[space] = ssk_new_round();
+    return want_deferred(sim, space);
 }
 
-/* Makes the blocks valid whose copies have ended before a node's round. */
-static void notice_ended(ssk_sim_t *sim, int32_t node)
+/* Makes the blocks valid whose copies have ended before a space's round. */
+static void notice_ended(ssk_sim_t *sim, int32_t space)
 {
     ssk_copies_t *copies = &sim->copies;
-    ssk_ended_t *ended = &copies->ended[node];
+    ssk_ended_t *ended = &copies->ended[space];
     for (size_t i = 0; i < ended->n; i++) {
         ssk_copy_t copy = ended->copies[i];
-        copies->n_handed[copy.source * copies->n_nodes + copy.target]--;
+        copies->n_handed[copy.source * copies->n_spaces + copy.target]--;
         copies->readers[ssk_place(copies, copy.block, copy.source)]--;
         if (copy.is_stale) {
-            ssk_give_memory_back(sim, copy.target, copy.block);
+            ssk_give_memory_back(sim, copy.target_node, copy.block);
         } else {
             copies->n_coming[ssk_place(copies, copy.block, copy.target)]--;
-            appear(sim, copy.block, copy.target);
+            appear(sim, copy.block, copy.target_node);
         }
     }
     ended->n = 0;
 }
 
 /* Lets a driver that has not looked at what is wanted do so if that takes time; false when it need not wait. */
-static bool look(ssk_sim_t *sim, int32_t node)
+static bool look(ssk_sim_t *sim, int32_t space)
 {
     const ssk_problem_t *p = &sim->problem;
-    ssk_round_t *now = &sim->drivers.rounds[node];
-    bool has_work = sim->copies.ended[node].n > 0;
+    ssk_round_t *now = &sim->drivers.rounds[space];
+    bool has_work = sim->copies.ended[space].n > 0;
     int32_t lane = 0, rank = 0;
-    if (p->costs.driver_look_ps == 0 || now->has_looked || !is_device(sim, node))
+    if (p->costs.driver_look_ps == 0 || now->has_looked || !is_device(sim, space))
         return false;
-    for (int32_t visit = 0; visit < 2 * SSK_N_RANKS * p->n_nodes && !has_work; visit++)
-        has_work = find_visit(sim, node, visit, &lane, &rank) && sim->copies.wanted[lane].n > 0;
+    for (int32_t visit = 0; visit < 2 * SSK_N_RANKS * p->n_spaces && !has_work; visit++)
+        has_work = find_visit(sim, space, visit, &lane, &rank) && sim->copies.wanted[lane].n > 0;
     now->is_looking = has_work;
     if (has_work)
-        ssk_timers_set(&sim->timers, p->n_workers + node * p->n_nodes + node, ssk_add_ps(sim->now, p->costs.driver_look_ps));
+        ssk_timers_set(&sim->timers, p->n_workers + space * p->n_spaces + space, ssk_add_ps(sim->now, p->costs.driver_look_ps));
     return true;
 }
 
-/* Goes through the lanes that a node serves until there is nothing to do, or its driver is busy. */
-static int go_round(ssk_sim_t *sim, int32_t node)
+/* Goes through the lanes that a space serves until there is nothing to do, or its driver is busy. */
+static int go_round(ssk_sim_t *sim, int32_t space)
 {
     ssk_copies_t *copies = &sim->copies;
-    ssk_round_t *now = &sim->drivers.rounds[node];
-    int32_t n_visits = 2 * SSK_N_RANKS * copies->n_nodes, lane = 0, rank = 0;
+    ssk_round_t *now = &sim->drivers.rounds[space];
+    int32_t n_visits = 2 * SSK_N_RANKS * copies->n_spaces, lane = 0, rank = 0;
     int status = SSK_OK;
-    while (status == SSK_OK && !ssk_driver_is_busy(&sim->drivers, node) && !now->is_looking) {
+    while (status == SSK_OK && !ssk_driver_is_busy(&sim->drivers, space) && !now->is_looking) {
         bool has_more = false;
         if (now->visit == n_visits) {
-            bool is_over = !now->has_served && sim->drivers.deferred[node].n == 0 && copies->ended[node].n == 0;
-            status = end_round(sim, node);
+            bool is_over = !now->has_served && sim->drivers.deferred[space].n == 0 && copies->ended[space].n == 0;
+            status = end_round(sim, space);
             if (is_over)
                 break;
         }
         if (now->visit == 0 && now->n_left == SSK_NONE) {
-            if (look(sim, node))
+            if (look(sim, space))
                 break;
-            notice_ended(sim, node);
+            notice_ended(sim, space);
         }
-        if (status == SSK_OK && find_visit(sim, node, now->visit, &lane, &rank) && copies->wanted[lane].n > 0)
+        if (status == SSK_OK && find_visit(sim, space, now->visit, &lane, &rank) && copies->wanted[lane].n > 0)
             status = hand_over(sim, now, lane, rank, &has_more);
         if (!has_more) {
             now->visit++;
@@ -460,20 +437,20 @@ static int go_round(ssk_sim_t *sim, int32_t node)
 static void begin(ssk_sim_t *sim, ssk_copy_t copy)
 {
     const ssk_problem_t *p = &sim->problem;
-    int32_t lane = copy.source * p->n_nodes + copy.target;
+    int32_t lane = copy.source * p->n_spaces + copy.target, path = path_between(p, copy.source_node, copy.target_node);
     sim->copies.lane[lane] = copy;
-    ssk_event(sim, SSK_MIGRATE_START, SSK_NONE, SSK_NONE, copy.block, copy.target);
-    ssk_timers_set(&sim->timers, p->n_workers + lane, ssk_add_ps(sim->now, p->path_latency_ps[p->path_copy[lane]]));
+    ssk_event(sim, SSK_MIGRATE_START, SSK_NONE, SSK_NONE, copy.block, copy.target_node);
+    ssk_timers_set(&sim->timers, p->n_workers + lane, ssk_add_ps(sim->now, p->path_latency_ps[path]));
 }
 
 /* Starts those that have been handed over and are not kept back. */
 static void begin_all(ssk_sim_t *sim)
 {
     ssk_copies_t *copies = &sim->copies;
-    size_t n_lanes = (size_t)copies->n_nodes * (size_t)copies->n_nodes, kept = 0;
+    size_t n_lanes = (size_t)copies->n_spaces * (size_t)copies->n_spaces, kept = 0;
     memset(copies->has_lane, 0, n_lanes);
-    memset(copies->has_target, 0, (size_t)copies->n_nodes);
-    memset(copies->has_end, 0, (size_t)copies->n_nodes);
+    memset(copies->has_target, 0, (size_t)copies->n_spaces);
+    memset(copies->has_end, 0, (size_t)copies->n_spaces);
     for (size_t lane = 0; lane < n_lanes; lane++)
         if (copies->lane[lane].block != SSK_NONE)
             occupy(sim, copies->lane[lane].source, copies->lane[lane].target);
@@ -488,15 +465,15 @@ static void begin_all(ssk_sim_t *sim)
     copies->n_waiting = kept;
 }
 
-/* Lets all nodes go round while something has become wanted or valid, and starts copies. */
+/* Lets all spaces go round while something has become wanted or valid, and starts copies. */
 static int go_rounds(ssk_sim_t *sim)
 {
     ssk_copies_t *copies = &sim->copies;
     int status = SSK_OK;
     while (copies->has_more && status == SSK_OK) {
         copies->has_more = false;
-        for (int32_t node = 0; node < copies->n_nodes && status == SSK_OK; node++)
-            status = go_round(sim, node);
+        for (int32_t space = 0; space < copies->n_spaces && status == SSK_OK; space++)
+            status = go_round(sim, space);
     }
     if (status == SSK_OK && copies->n_waiting > 0)
         begin_all(sim);
@@ -519,16 +496,16 @@ static int end_preparing(ssk_sim_t *sim, int32_t device)
     if (now->is_looking) {
         now->is_looking = false;
         now->has_looked = true;
-        status = go_round(sim, device); /* not all nodes: their looks would keep each other going */
+        status = go_round(sim, device); /* not all spaces: their looks would keep each other going */
         return status == SSK_OK ? go_rounds(sim) : status;
     }
     copies->has_more = true; /* its round goes on */
     sim->drivers.preparing[device].block = SSK_NONE;
     if (copy.source == copy.target && copy.is_stale) {
-        ssk_give_memory_back(sim, device, copy.block);
+        ssk_give_memory_back(sim, copy.target_node, copy.block);
     } else if (copy.source == copy.target) {
         copies->n_coming[ssk_place(copies, copy.block, device)]--;
-        appear_anew(sim, copy.block, device);
+        appear_anew(sim, copy.block, copy.target_node);
     } else {
         status = enqueue(sim, copy);
     }
@@ -540,11 +517,11 @@ int ssk_copy_moves(ssk_sim_t *sim, int32_t entity)
     const ssk_problem_t *p = &sim->problem;
     int32_t lane = entity - p->n_workers;
     const ssk_copy_t *copy = &sim->copies.lane[lane];
-    if (lane / p->n_nodes == lane % p->n_nodes)
-        return end_preparing(sim, lane / p->n_nodes);
+    if (lane / p->n_spaces == lane % p->n_spaces)
+        return end_preparing(sim, lane / p->n_spaces);
     if (p->block_bytes[copy->block] == 0)
         return ssk_copy_arrives(sim, entity);
-    int32_t path = p->path_copy[copy->source * p->n_nodes + copy->target], flow_class = path * p->n_smt;
+    int32_t path = path_between(p, copy->source_node, copy->target_node), flow_class = path * p->n_smt;
     int status = ssk_flows_reserve(&sim->flows, &sim->allocator, flow_class, sim->flows.classes[flow_class].n + 1);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
@@ -568,9 +545,9 @@ int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity)
     ended->copies[ended->n++] = copy;
     copies->lane[lane].block = SSK_NONE;
     copies->has_more = true; /* its driver begins a round, unless it is busy */
-    ssk_event(sim, SSK_MIGRATE_END, SSK_NONE, SSK_NONE, copy.block, copy.target);
+    ssk_event(sim, SSK_MIGRATE_END, SSK_NONE, SSK_NONE, copy.block, copy.target_node);
     sim->counters.migrations++;
     sim->counters.migrated_bytes += size;
-    sim->node_bytes_now[ssk_max(p->node_domain[copy.target], 0) * p->n_nodes + copy.source] += size;
+    sim->node_bytes_now[ssk_max(p->node_domain[copy.target_node], 0) * p->n_nodes + copy.source_node] += size;
     return ssk_start_copies(sim);
 }

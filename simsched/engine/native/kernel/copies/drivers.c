@@ -10,8 +10,8 @@ int ssk_drivers_alloc(ssk_drivers_t *self, const ssk_allocator_t *allocator, con
 {
     if (!problem->copies_data)
         return SSK_OK;
-    size_t n = (size_t)problem->n_nodes;
-    self->n_nodes = problem->n_nodes;
+    size_t n = (size_t)problem->n_spaces;
+    self->n_spaces = problem->n_spaces;
     self->preparing = ssk_new(allocator, n, sizeof(*self->preparing));
     self->has_place = ssk_new(allocator, (size_t)problem->n_blocks * n, sizeof(*self->has_place));
     self->left_bytes = ssk_new(allocator, n, sizeof(*self->left_bytes));
@@ -20,17 +20,17 @@ int ssk_drivers_alloc(ssk_drivers_t *self, const ssk_allocator_t *allocator, con
     self->rounds = ssk_new(allocator, n, sizeof(*self->rounds));
     if (!self->rounds || !self->preparing || !self->has_place || !self->left_bytes || !self->freed_bytes || !self->deferred)
         return SSK_ERR_MEMORY;
-    for (size_t node = 0; node < n; node++) {
-        self->preparing[node].block = SSK_NONE;
-        self->rounds[node] = ssk_new_round();
+    for (size_t space = 0; space < n; space++) {
+        self->preparing[space].block = SSK_NONE;
+        self->rounds[space] = ssk_new_round();
     }
     return SSK_OK;
 }
 
 void ssk_drivers_free(ssk_drivers_t *self, const ssk_allocator_t *allocator)
 {
-    for (int32_t node = 0; self->deferred != NULL && node < self->n_nodes; node++)
-        ssk_delete(allocator, self->deferred[node].items);
+    for (int32_t space = 0; self->deferred != NULL && space < self->n_spaces; space++)
+        ssk_delete(allocator, self->deferred[space].items);
     ssk_delete(allocator, self->preparing);
     ssk_delete(allocator, self->has_place);
     ssk_delete(allocator, self->left_bytes);
@@ -47,24 +47,24 @@ static int64_t allocate(ssk_drivers_t *self, const ssk_problem_t *problem, int64
 }
 
 /* Finds a place for a block unless it has one; returns what that takes. */
-static int64_t find_place(ssk_drivers_t *self, const ssk_problem_t *problem, int32_t block, int32_t node, int64_t now)
+static int64_t find_place(ssk_drivers_t *self, const ssk_problem_t *problem, int32_t block, int32_t space, int64_t now)
 {
     int64_t chunk = problem->costs.device_chunk_bytes, size = problem->block_bytes[block], cost = 0;
-    uint8_t *has_place = &self->has_place[(int64_t)block * self->n_nodes + node];
+    uint8_t *has_place = &self->has_place[(int64_t)block * self->n_spaces + space];
     if (chunk == 0 || *has_place)
         return 0;
     *has_place = 1;
-    if (self->freed_bytes[node] >= size) {
-        self->freed_bytes[node] -= size;
+    if (self->freed_bytes[space] >= size) {
+        self->freed_bytes[space] -= size;
         return 0;
     }
     if (size > chunk / LARGEST_IN_CHUNK)
         return allocate(self, problem, now);
-    if (self->left_bytes[node] < size) {
-        self->left_bytes[node] = chunk;
+    if (self->left_bytes[space] < size) {
+        self->left_bytes[space] = chunk;
         cost = allocate(self, problem, now);
     }
-    self->left_bytes[node] -= size;
+    self->left_bytes[space] -= size;
     return cost;
 }
 
@@ -77,17 +77,17 @@ int64_t ssk_preparation_ps(ssk_drivers_t *self, const ssk_problem_t *problem, ss
     return driver == copy.target ? cost + find_place(self, problem, copy.block, copy.target, now) : cost;
 }
 
-void ssk_free_place(ssk_drivers_t *self, const ssk_problem_t *problem, int32_t block, int32_t node)
+void ssk_free_place(ssk_drivers_t *self, const ssk_problem_t *problem, int32_t block, int32_t space)
 {
-    uint8_t *has_place = &self->has_place[(int64_t)block * self->n_nodes + node];
+    uint8_t *has_place = &self->has_place[(int64_t)block * self->n_spaces + space];
     if (*has_place)
-        self->freed_bytes[node] += problem->block_bytes[block];
+        self->freed_bytes[space] += problem->block_bytes[block];
     *has_place = 0;
 }
 
-int ssk_defer(ssk_drivers_t *self, const ssk_allocator_t *allocator, int32_t node, ssk_deferral_t deferral)
+int ssk_defer(ssk_drivers_t *self, const ssk_allocator_t *allocator, int32_t space, ssk_deferral_t deferral)
 {
-    ssk_deferrals_t *deferred = &self->deferred[node];
+    ssk_deferrals_t *deferred = &self->deferred[space];
     int status = ssk_grow(allocator, &deferred->items, &deferred->capacity, deferred->n + 1, sizeof(*deferred->items));
     if (status == SSK_OK)
         deferred->items[deferred->n++] = deferral;

@@ -2,8 +2,8 @@
  * What handing copies over costs the drivers of devices; docs/semantics.md, rules CD.
  *
  * Invariants: a device has a copy in preparing (block is not SSK_NONE) or is looking exactly while the timer of the lane
- * from it to itself runs; what it prepares has its room, counts as coming and, unless it goes from a node to itself, as
- * handed over. Between two events deferred[node] is empty, and its round at its beginning, unless the driver of the node
+ * from it to itself runs; what it prepares has its room, counts as coming and, unless it goes from a space to itself, as
+ * handed over. Between two events deferred[space] is empty, and its round at its beginning, unless the driver of the space
  * prepares something or looks. A block has a place on a device from its first copy there until it makes room for others;
  * the places of a chunk and what is left of it never exceed the chunk.
  */
@@ -15,6 +15,7 @@
 typedef struct {
     int64_t place;
     int32_t what; /* SSK_WANTED_ROOM or SSK_WANTED_COPY */
+    int32_t near;
 } ssk_deferral_t;
 
 typedef struct {
@@ -22,7 +23,7 @@ typedef struct {
     size_t n, capacity;
 } ssk_deferrals_t;
 
-/* How far a node has gone through the lanes that it serves. */
+/* How far a space has gone through the lanes that it serves. */
 typedef struct {
     int32_t visit;    /* place in its order of visits */
     int32_t n_left;   /* what it may still hand over there; SSK_NONE before it has come there */
@@ -34,14 +35,14 @@ typedef struct {
 } ssk_round_t;
 
 typedef struct {
-    int32_t n_nodes;        /* 0 where data are not copied */
-    ssk_round_t *rounds;    /* per node */
-    ssk_copy_t *preparing;  /* per node; from a node to itself: room for a block */
+    int32_t n_spaces;       /* 0 where data are not copied */
+    ssk_round_t *rounds;    /* per space */
+    ssk_copy_t *preparing;  /* per space; from a space to itself: room for a block */
     uint8_t *has_place;     /* per place */
-    int64_t *left_bytes;    /* per node: of its last chunk */
-    int64_t *freed_bytes;   /* per node: of blocks that have made room */
+    int64_t *left_bytes;    /* per space: of its last chunk */
+    int64_t *freed_bytes;   /* per space: of blocks that have made room */
     int64_t allocates_until;
-    ssk_deferrals_t *deferred; /* per node: what has become urgent while its driver prepares something */
+    ssk_deferrals_t *deferred; /* per space: what has become urgent while its driver prepares something */
 } ssk_drivers_t;
 
 int ssk_drivers_alloc(ssk_drivers_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
@@ -51,9 +52,9 @@ void ssk_drivers_free(ssk_drivers_t *self, const ssk_allocator_t *allocator);
 /* The device whose driver hands a copy over, SSK_NONE when there is none. */
 static inline int32_t ssk_driver_of(const ssk_problem_t *problem, int32_t source, int32_t target)
 {
-    if (problem->node_is_device[target])
+    if (problem->space_is_device[target])
         return target;
-    return problem->node_is_device[source] ? source : SSK_NONE;
+    return problem->space_is_device[source] ? source : SSK_NONE;
 }
 
 static inline ssk_round_t ssk_new_round(void)
@@ -70,10 +71,10 @@ static inline bool ssk_driver_is_busy(const ssk_drivers_t *self, int32_t driver)
 int64_t ssk_preparation_ps(ssk_drivers_t *self, const ssk_problem_t *problem, ssk_copy_t copy, int64_t now);
 
 /* Notes that a block has made room for others. */
-void ssk_free_place(ssk_drivers_t *self, const ssk_problem_t *problem, int32_t block, int32_t node);
+void ssk_free_place(ssk_drivers_t *self, const ssk_problem_t *problem, int32_t block, int32_t space);
 
-/* Notes what has become urgent on a node whose driver is busy. */
-int ssk_defer(ssk_drivers_t *self, const ssk_allocator_t *allocator, int32_t node, ssk_deferral_t deferral)
+/* Notes what has become urgent in a space whose driver is busy. */
+int ssk_defer(ssk_drivers_t *self, const ssk_allocator_t *allocator, int32_t space, ssk_deferral_t deferral)
     SSK_CHECK_RESULT;
 
 #endif

@@ -17,7 +17,14 @@ int ssk_flows_reserve(ssk_flows_t *self, const ssk_allocator_t *allocator, int32
     return ssk_grow(allocator, &cls->heap, &cls->capacity, (size_t)capacity, sizeof(*cls->heap));
 }
 
-/* Makes room in the classes of each domain's access paths for all workers of the domain. */
+/* Counts the copies between nodes of different spaces by path. */
+static void count_copies(const ssk_problem_t *p, int32_t *flows)
+{
+    for (int32_t pair = 0; pair < p->n_nodes * p->n_nodes; pair++)
+        flows[p->path_copy[pair]] += p->node_space[pair / p->n_nodes] != p->node_space[pair % p->n_nodes];
+}
+
+/* Makes room in the classes of each domain's access paths for all workers of the domain, and for copies. */
 static int reserve_access_classes(ssk_flows_t *self, const ssk_allocator_t *allocator)
 {
     const ssk_problem_t *p = self->problem;
@@ -35,10 +42,12 @@ static int reserve_access_classes(ssk_flows_t *self, const ssk_allocator_t *allo
                 flows[p->path_write[entry]]++;
         }
     }
+    if (p->copies_data)
+        count_copies(p, flows);
     for (int32_t c = 0; c < self->n_classes && status == SSK_OK; c++) {
         int32_t room = flows[c / p->n_smt];
-        if (room > p->n_workers)
-            room = p->n_workers;
+        if (room > ssk_n_entities(p))
+            room = ssk_n_entities(p);
         if (room > 0)
             status = ssk_flows_reserve(self, allocator, c, room);
     }

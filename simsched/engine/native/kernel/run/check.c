@@ -81,8 +81,8 @@ static int check_blocks(const ssk_problem_t *p, ssk_flaw_t *flaw)
     for (int32_t i = 1; i < p->n_changes; i++)
         if (p->change_ps[i] < p->change_ps[i - 1])
             return ssk_flawed(flaw, "change_ps", i);
-    if (p->copies_data && (p->n_replicas > 0 || p->n_nodes > 64))
-        return ssk_flawed(flaw, p->n_replicas > 0 ? "n_replicas" : "n_nodes", SSK_NONE);
+    if (p->copies_data && (p->n_replicas > 0 || p->n_spaces > 64))
+        return ssk_flawed(flaw, p->n_replicas > 0 ? "n_replicas" : "n_spaces", SSK_NONE);
     for (int64_t i = 0; i < (int64_t)p->n_blocks * p->n_replicas; i++)
         if (p->replica[i] >= 0 && (p->home[i / p->n_replicas] < 0 || p->home[i / p->n_replicas] == p->replica[i]))
             return ssk_flawed(flaw, "replica", i);

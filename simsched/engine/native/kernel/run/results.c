@@ -53,7 +53,8 @@ int ssk_sim_holds(const ssk_sim_t *sim, int32_t node, int32_t block)
     if (block < 0 || block >= sim->problem.n_blocks || node < 0 || node >= sim->problem.n_nodes)
         return 0;
     if (sim->problem.copies_data)
-        return (int)(sim->copies.valid[block] >> node & 1);
+        return ssk_is_valid(&sim->copies, block, sim->problem.node_space[node]) &&
+               sim->copies.node_at[ssk_place(&sim->copies, block, sim->problem.node_space[node])] == node;
     return sim->home[block] == node || ssk_replicas_has(&sim->replicas, block, node);
 }
 
@@ -63,7 +64,7 @@ int ssk_sim_expects(const ssk_sim_t *sim, int32_t node, int32_t block)
         return 1;
     if (!sim->problem.copies_data || block < 0 || block >= sim->problem.n_blocks || node < 0 || node >= sim->problem.n_nodes)
         return 0;
-    return ssk_is_coming(&sim->copies, ssk_place(&sim->copies, block, node));
+    return ssk_is_coming(&sim->copies, ssk_place(&sim->copies, block, sim->problem.node_space[node]));
 }
 
 int ssk_sim_has_place(const ssk_sim_t *sim, int32_t node, int32_t block)
@@ -72,7 +73,7 @@ int ssk_sim_has_place(const ssk_sim_t *sim, int32_t node, int32_t block)
         return 1;
     if (!sim->problem.copies_data || block < 0 || block >= sim->problem.n_blocks || node < 0 || node >= sim->problem.n_nodes)
         return 0;
-    int64_t place = ssk_place(&sim->copies, block, node);
+    int64_t place = ssk_place(&sim->copies, block, sim->problem.node_space[node]);
     return sim->copies.n_coming[place] > 0 || sim->drivers.has_place[place];
 }
 

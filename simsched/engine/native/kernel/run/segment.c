@@ -38,17 +38,23 @@ int ssk_start_work(ssk_sim_t *sim, int32_t worker)
     }
     w->n_accesses = w->access_end - w->access;
     w->claimed = w->access_end;
-    if (w->n_accesses > 0 && sim->problem.copies_data)
-        return ssk_gather(sim, worker);
-    int status = in_join ? SSK_OK : ssk_tell_on_start(sim, worker);
+    return w->n_accesses > 0 && sim->problem.copies_data ? ssk_gather(sim, worker) : ssk_begin_work(sim, worker);
+}
+
+int ssk_begin_work(ssk_sim_t *sim, int32_t worker)
+{
+    ssk_worker_t *w = &sim->workers[worker];
+    const ssk_graph_t *graph = &sim->graph;
+    int status = sim->tasks.phase[w->task] == SSK_TASK_JOIN ? SSK_OK : ssk_tell_on_start(sim, worker);
     if (status != SSK_OK)
         return status;
-    if (w->n_accesses > 0) {
-        w->total_bytes = 0;
-        for (int64_t i = w->access; i < w->access_end; i++)
-            w->total_bytes += graph->read_bytes[i] + graph->written_bytes[i];
+    w->total_bytes = 0;
+    for (int64_t i = w->access; i < w->access_end; i++)
+        w->total_bytes += graph->read_bytes[i] + graph->written_bytes[i];
+    if (w->n_accesses > 0 && sim->problem.worker_has_flows[worker])
         return SSK_ACT_ACCESS;
-    }
+    sim->counters.requested_bytes += w->total_bytes;
+    w->access = w->access_end;
     return ssk_compute(sim, worker);
 }
 
@@ -165,7 +171,9 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
         w->ops_left += (double)w->tail * w->rate;
     }
     w->node = sim->home[block];
-    if (sim->replicas.n_each > 0)
+    if (sim->problem.copies_data)
+        w->node = ssk_used_node(sim, block, worker);
+    else if (sim->replicas.n_each > 0)
         w->node = ssk_reached_node(sim, block, sim->problem.worker_domain[worker], written > 0);
     w->n_flows = 0;
     if (group >= 0 && sim->problem.n_levels > 0)

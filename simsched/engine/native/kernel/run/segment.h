@@ -10,6 +10,8 @@ int ssk_flow_ended(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_segment_end(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 /* Counts the time of a segment that is over or has been left. */
 void ssk_count_execution(ssk_sim_t *sim, int32_t worker);
+/* Executes a body or join whose data, where they are copied, the worker may use. */
+int ssk_begin_work(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_compute(ssk_sim_t *sim, int32_t worker);
 /* Settles a running segment, which goes on at the present rate of its worker. */
 void ssk_adapt(ssk_sim_t *sim, int32_t worker);

@@ -212,11 +212,11 @@ static bool memory_is_sound(const ssk_sim_t *sim)
         int64_t used = ssk_blockpools_bytes_on(&sim->blockpools, node);
         for (int32_t block = 0; block < p->n_blocks; block++)
             used += ssk_sim_holds(sim, node, block) ? p->taken_bytes[block] : 0;
-        for (int32_t lane = 0; lane < sim->copies.n_nodes * sim->copies.n_nodes; lane++)
-            if (sim->copies.lane[lane].block != SSK_NONE && sim->copies.lane[lane].target == node)
+        for (int32_t lane = 0; lane < sim->copies.n_spaces * sim->copies.n_spaces; lane++)
+            if (sim->copies.lane[lane].block != SSK_NONE && sim->copies.lane[lane].target_node == node)
                 used += p->taken_bytes[sim->copies.lane[lane].block];
         for (size_t i = 0; i < sim->copies.n_waiting; i++)
-            if (sim->copies.handed[i].target == node)
+            if (sim->copies.handed[i].target_node == node)
                 used += p->taken_bytes[sim->copies.handed[i].block];
         for (int32_t w = 0; w < p->n_workers; w++)
             if (sim->workers[w].state == SSK_COPYING && sim->workers[w].move_node == node)
@@ -240,7 +240,7 @@ int ssk_sim_verify(const ssk_sim_t *sim)
     if (status == SSK_OK)
         status = ssk_blockpools_verify(&sim->blockpools);
     if (status == SSK_OK)
-        status = ssk_copies_verify(&sim->copies, sim->drivers.preparing, sim->home);
+        status = ssk_copies_verify(&sim->copies, &sim->problem, sim->drivers.preparing, sim->home);
     if (status == SSK_OK)
         status = ssk_routes_verify(&sim->routes);
     if (status == SSK_OK)
