@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.kernel_costs import with_kernels
 from simsched.files.errors import ModelError, unknown_name
 from simsched.machine.model import CodeletTime, Machine
 from simsched.workload.builder import distinct
@@ -21,12 +22,13 @@ def timed(machine: Machine, workload: Workload) -> Workload:
     The size of a task is the bytes of all blocks of its body, each once, as StarPU counts. On
     processor kinds for which a codelet has not been measured at all, its tasks cannot run.
     Operations are the mean duration times the speed of the first group of cores of the kind. A
-    program without codelets stays as it is.
+    program without codelets stays as it is, but for costs that only the machine has
+    (:func:`~simsched.engine.kernel_costs.with_kernels`).
     """
     graph = _timed_graph(machine, workload.name, workload.graph)
     init = workload.init and _timed_graph(machine, workload.name, workload.init)
     if graph is workload.graph and init is workload.init:
-        return workload
+        return with_kernels(machine, workload)
     return replace(workload, graph=graph, init=init)
 
 

@@ -6,8 +6,9 @@ Policies that leave the choice to the user derive from :class:`PlacedPolicy`.
 
 Memory of devices is never used: an operating system does not hand it out. Where data are copied,
 programs register what they have allocated in the host's memory: placements by first touch put all
-blocks there at the start, into the first of their nodes that have room. What tasks write without
-reading it is then where they ran and nowhere else.
+blocks there at the start, into the first of their nodes that have room. If the host has several,
+what an initialisation writes is where that touches it. What tasks write without reading it is then
+where they ran and nowhere else.
 """
 
 from __future__ import annotations
@@ -220,9 +221,12 @@ def _touched_in(view: PlanView, touch_order: Int32Array) -> Placement:
     if not view.machine.copies_data:
         return Placement(home, touch_order)
     nodes, room = touch_order[0].tolist(), room_of(view.machine).tolist()
-    home[:] = nodes[0]  # also what fits nowhere: the engine's check names this node
-    for block, size in enumerate(sizes.tolist() if len(nodes) > 1 else ()):
-        node = next((node for node in nodes if size <= room[node]), nodes[0])
-        room[node] -= size
+    registered = np.ones(len(sizes), bool)
+    if len(nodes) > 1 and (init := view.workload.init) is not None:
+        registered[init.access_block[init.written_bytes > 0]] = False
+    for block in np.flatnonzero(registered).tolist():
+        # What fits nowhere gets the first node: the engine's check names it.
+        node = next((node for node in nodes if sizes[block] <= room[node]), nodes[0])
+        room[node] -= int(sizes[block])
         home[block] = node
     return Placement(home, touch_order)

@@ -106,11 +106,12 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
         return RuntimeState(view, self.cores_per_device, Costs(*map(seconds_to_ps, costs_s)))
 
     def place(self, view: PlanView, state: RuntimeState[Q]) -> Placement:
-        """Return the host's memory where data are copied, else what `placement` says."""
+        """Return the host's only memory where data are copied, else what `placement` says."""
         placed = super().place(view, state)
-        if not view.machine.copies_data:
+        hosts = host_nodes(view.machine)
+        if not view.machine.copies_data or len(hosts) > 1:
             return placed
-        return replace(placed, home=np.full_like(placed.home, host_nodes(view.machine)[0]))
+        return replace(placed, home=np.full_like(placed.home, hosts[0]))
 
     def plan(self, view: PlanView, state: RuntimeState[Q], graph: TaskGraph) -> Plan:
         """Return a pool for each worker, filled by the runtime alone."""

@@ -18,7 +18,10 @@ class TransferModel:
         self._byte_ps = [[0.0] * n for _ in range(n)]
         self._copies_data = machine.copies_data
         self._is_device = [node.has_driver for node in machine.nodes]
-        self._main = host_nodes(machine)[0]
+        space = machine.node_space.tolist()
+        self._main = space[host_nodes(machine)[0]]
+        self._space = space
+        self._together = [[n for n in range(len(space)) if space[n] == own] for own in space]
         for target, node in enumerate(machine.nodes):
             for source in range(n):
                 if source == target or node.domain is None:
@@ -36,11 +39,11 @@ class TransferModel:
         Those of what it reads that are not valid there, those of them that are not expected, and
         those of all its data that have no place.
         """
-        holds, expects, has_place = view.live.holds, view.live.expects, view.live.has_place
+        expects, has_place = view.live.expects, view.live.has_place
         size = graph.block_bytes
-        missing = [block for block in read_blocks(graph, task) if not holds(node, block)]
+        missing = [b for b in read_blocks(graph, task) if not self._is_valid(view, node, b)]
         homeless: list[int] = []
-        if self._copies_data and node != self._main:
+        if self._copies_data and self._space[node] != self._main:
             homeless = [b for b in blocks_of(graph, task) if not has_place(node, b)]
         return (
             sum(int(size[block]) for block in missing),
@@ -61,7 +64,7 @@ class TransferModel:
         holds, expects, total = view.live.holds, view.live.expects, 0
         for block in read_blocks(graph, task):
             is_unasked = block in released and not self._is_device[node]
-            if (holds if is_unasked else expects)(node, block):
+            if self._is_valid(view, node, block) or (expects(node, block) and not is_unasked):
                 continue
             size = int(graph.block_bytes[block])
             total += min(
@@ -73,6 +76,10 @@ class TransferModel:
                 default=0,
             )
         return total
+
+    def _is_valid(self, view: HookView, node: int, block: int) -> bool:
+        """Return whether a block is valid in the memory space of a node."""
+        return any(view.live.holds(other, block) for other in self._together[node])
 
 
 def blocks_of(graph: TaskGraph, task: int) -> list[int]:
