@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.paths import held
 from simsched.files.errors import ModelError, nearest
 from simsched.files.units import PER_PS
-from simsched.machine.model import CoreGroup, Machine
+from simsched.machine.model import CoreGroup, IntArray, Machine
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.registry import generator_of
 
@@ -75,6 +77,29 @@ def _check_classes(graph: TaskGraph, kinds: list[str], where: str) -> None:
                 f"({graph.called(task)}), "
                 f"accepted for {' or '.join(kinds)}"
             )
+
+
+def whole_program_threads(
+    machine: Machine, workload: Workload, worker_thread: IntArray
+) -> IntArray:
+    """Return the hardware threads on kinds of processors that can execute every task.
+
+    All of them are returned where no kind can.
+    """
+    graphs = [workload.graph] if workload.init is None else [workload.graph, workload.init]
+    able = np.ones(len(workload.graph.kinds), bool)
+    for graph in graphs:
+        able &= np.isfinite(graph.ops).all(axis=1) & np.isfinite(graph.join_ops).all(axis=1)
+    groups = _groups(machine, machine.thread_core[worker_thread])
+    kept = able[[workload.graph.kinds.index(group.kind) for group in groups]]
+    return worker_thread[kept] if kept.any() else worker_thread
+
+
+def machine_of_workers(machine: Machine, worker_thread: IntArray) -> Machine:
+    """Return a machine as its workers see it: nothing is copied if all use one memory space."""
+    domains = np.unique(machine.thread_domain[worker_thread]).tolist()
+    spaces = {int(machine.node_space[machine.own_node(domain)]) for domain in domains}
+    return replace(machine, in_place=None) if len(spaces) == 1 else machine
 
 
 def worker_speeds(

@@ -353,7 +353,7 @@ class Machine(Shown):
         return tuple(dict.fromkeys(group.kind for group in self.core_groups))
 
     def nodes_of_kind(self, kind: str) -> list[int]:
-        """Return the indices of the memory nodes of one kind, ascending.
+        """Return the memory nodes of one kind that the operating system hands out, ascending.
 
         Parameters
         ----------
@@ -370,9 +370,10 @@ class Machine(Shown):
         ModelError
             When the machine has no node of this kind.
         """
-        found = [i for i, node in enumerate(self.nodes) if node.kind == kind]
+        handed_out = [(i, node) for i, node in enumerate(self.nodes) if not node.has_driver]
+        found = [i for i, node in handed_out if node.kind == kind]
         if not found:
-            kinds = {node.kind for node in self.nodes}
+            kinds = {node.kind for _, node in handed_out}
             raise ModelError(f"machine {self.name}: {unknown_name('memory kind', kind, kinds)}")
         return found
 

@@ -157,7 +157,9 @@ class Memory(Section):
         "each domain"
     )
     capacity: Sourced[Size]
-    used_by: Annotated[list[Name], BeforeValidator(as_list), Field(min_length=1)] = ["all"]
+    used_by: Annotated[list[Name], BeforeValidator(as_list), Field(min_length=1)] = Field(
+        default_factory=lambda: ["all"]
+    )
     managed_by: Literal["system", "driver"] = "system"
     bandwidth: Sourced[Bandwidth]
     peak_bandwidth: Sourced[Bandwidth] | None = None

@@ -156,7 +156,9 @@ class Copies:
         while turns:
             worker, blocks = turns[0]
             places = [(block, self._space_for(block, worker)) for block, _, _ in blocks]
-            fresh = [b for b, place in places if place == space and not self._claims.get((b, space))]
+            fresh = [
+                b for b, place in places if place == space and not self._claims.get((b, space))
+            ]
             more = sum(int(sizes[block]) for block in fresh)
             if self._claimed_bytes[space] + more > capacity:
                 return

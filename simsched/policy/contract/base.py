@@ -284,6 +284,9 @@ class Policy(Shown, Generic[S]):
     name: ClassVar[str] = ""
     #: Period of `on_timer` in seconds; 0 switches the timer off.
     timer_period_s: ClassVar[float] = 0.0
+    #: Whether it gives tasks only to workers that can execute them. Others get no workers on kinds
+    #: of processors that cannot execute the whole program, if there are some that can.
+    chooses_processors: ClassVar[bool] = False
 
     information: str = param("exact", choices=INFORMATION_MODES)
     user_ops: str = param("")

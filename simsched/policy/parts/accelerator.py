@@ -98,6 +98,8 @@ class AcceleratorPolicy(PlacedPolicy[S]):
     applications on the first node of the host; everything else is placed as `placement` says.
     """
 
+    chooses_processors: ClassVar[bool] = True
+
     critical_first: ClassVar[bool] = False  #: whether critical kernels overtake the queue
 
     def place(self, view: PlanView, state: S) -> Placement:

@@ -7,6 +7,7 @@ time, and waits for all of them. It is one iteration of the run.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -94,6 +95,8 @@ class DividingPolicy(PlacedPolicy[DivisionState]):
     decision_s : float
         Time in seconds that the scheduler needs between two steps.
     """
+
+    chooses_processors: ClassVar[bool] = True
 
     threads: int = param(1, low=0)
     decision_s: float = param(1e-6, low=0.0, high=1e6)

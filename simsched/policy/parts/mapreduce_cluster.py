@@ -50,6 +50,8 @@ class MapReduceCluster(Policy[T]):
         in HDFS, a block may have fewer replicas than wanted.
     """
 
+    chooses_processors: ClassVar[bool] = True
+
     tracker: ClassVar[type[Tracker]] = Tracker  #: the class T
 
     map_slots: int = param(0, low=0)

@@ -85,6 +85,8 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     src/datawizard/datawizard.c, src/drivers/cuda/driver_cuda.c and src/drivers/cpu/driver_cpu.c.
     """
 
+    chooses_processors: ClassVar[bool] = True
+
     device_pipeline: int = param(2, low=1, high=2)
     cores_per_device: int = param(1, low=0)
     push_s: float = param(1e-6, low=0.0, high=1e6)

@@ -143,6 +143,19 @@ def worker_costs(view: PlanView, graph: TaskGraph) -> tuple[Int32Array, FloatArr
     return row, np.array(cost, np.float64)
 
 
+def in_turn(view: PlanView, graph: TaskGraph) -> Int32Array:
+    """Return workers for the tasks of a graph: in turn, of those that can execute them."""
+    row, cost = worker_costs(view, graph)
+    able = np.isfinite(cost)
+    patterns, which = np.unique(able, axis=1, return_inverse=True)
+    worker = np.empty(graph.n_tasks, np.int32)
+    for column, pattern in enumerate(patterns.T):
+        tasks = np.flatnonzero(which.reshape(-1) == column)
+        workers = np.flatnonzero(pattern[row]).astype(np.int32)
+        worker[tasks] = workers[np.arange(len(tasks)) % len(workers)]
+    return worker
+
+
 def worker_rows(view: PlanView) -> tuple[list[CoreGroup], Int32Array]:
     """Return the groups of cores that have workers, and which of these each worker belongs to."""
     used, row = np.unique(view.machine.thread_group[view.worker_thread], return_inverse=True)

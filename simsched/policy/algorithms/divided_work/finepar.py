@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -102,6 +103,8 @@ class FinePar(PlacedPolicy[None]):
     F. Zhang et al., *FinePar: irregularity-aware fine-grained workload partitioning on integrated
     architectures*, CGO 2017. Q. Chen, M. Guo, Springer 2017, section 6.2.4, Eq. 6.3, 6.4.
     """
+
+    chooses_processors: ClassVar[bool] = True
 
     threads: int = param(0, low=0)
     diagonal_threshold: float = param(0.5, low=0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,14 +18,13 @@ from simsched.policy import (
     preset,
     register,
 )
-from simsched.policy.parts.loop import assigned
 from simsched.policy.parts.native import (
     optimistic_costs,
     schedule_list,
     schedule_pairs,
     upward_ranks,
 )
-from simsched.policy.parts.schedules import Estimates, estimate
+from simsched.policy.parts.schedules import Estimates, estimate, in_turn
 from simsched.policy.parts.static_order import ScheduledWorkload, own_lists, scheduled
 from simsched.workload.graph import FloatArray, Int32Array, TaskGraph, Workload
 
@@ -63,6 +63,8 @@ class ListScheduling(PlacedPolicy[None]):
     E. Kim, J. ACM 24(2), 1977 (min_min, max_min).
     """
 
+    chooses_processors: ClassVar[bool] = True
+
     algorithm: str = param("heft", choices=ALGORITHMS)
     insertion: bool = param(True)
 
@@ -84,7 +86,7 @@ class ListScheduling(PlacedPolicy[None]):
         if graph is not program.init and isinstance(program, ScheduledWorkload):
             worker = program.worker
         else:
-            worker = assigned(graph.n_tasks, view.n_workers, "cyclic")
+            worker = in_turn(view, graph)
         pools = (PoolGroup("worker", prefetches=view.machine.copies_data),)
         return own_lists(worker, pool_groups=pools, spawn_order=PARENT_FIRST)
 
