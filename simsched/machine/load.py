@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from simsched.files.errors import ConfigurationError, expect, unknown_name
+from simsched.files.errors import ConfigurationError, expect, nearest, unknown_name
 from simsched.files.resources import shipped
 from simsched.files.units import format_bandwidth, format_time
 from simsched.files.yaml_reader import Document, FieldError, read_document, validate_document
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
 from simsched.machine.resolve import resolve
 from simsched.machine.schema import MachineFile, source_key, sourced_values
+from simsched.machine.topology import FIRST_TOUCH_KINDS
 from simsched.names.arguments import as_path, plain
 
 
@@ -100,6 +101,7 @@ def check_machine(name_or_path: str | Path) -> list[str]:
         *_unreachable_bandwidth(machine),
         *_idle_links(file, machine),
         *_odd_latencies(machine),
+        *_odd_kinds(document, file),
         *_missing_costs(file),
     ]
 
@@ -281,6 +283,15 @@ def _odd_latencies(machine: Machine) -> Iterator[str]:
                     f" {format_time(path.latency_ps)},"
                     f" its own {node.kind} in {format_time(min(own))}"
                 )
+
+
+def _odd_kinds(document: Document, file: MachineFile) -> Iterator[str]:
+    """Warn of kinds of memory that look like one that placements ask for."""
+    for name, memory in file.memory.items():
+        meant = nearest(memory.kind, FIRST_TOUCH_KINDS)
+        if meant is not None and memory.kind not in FIRST_TOUCH_KINDS:
+            found = f"found {memory.kind!r}, a kind of its own; did you mean {meant!r}?"
+            yield document.located(("memory", name, "kind"), found)
 
 
 #: costs that are not missed: timings of kernels usually include a launch, the others are for

@@ -35,6 +35,7 @@ class Moving(CentralQueue):
     """Task t belongs to worker `owner[t]`; threads are swapped at given microseconds."""
 
     timer_period_s = 1e-6
+    chooses_processors = True  # `owner` does
     owner: tuple[int, ...] = ()
     at_us: tuple[tuple[int, Any], ...] = ()
     steps: tuple[AcquireStep, ...] = (AcquireStep("worker", "own", "oldest"),)

@@ -10,10 +10,13 @@ import pytest
 
 from simsched.engine.run import simulate
 from simsched.files.errors import ModelError
+from simsched.machine.load import load_machine
 from simsched.machine.model import CoreGroup, Machine
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import Placement, PlanView, Policy
+from simsched.policy.contract.base import AcquireStep, Placement, Plan, PlanView, Policy
 from simsched.trace.schema import EventKind
+from simsched.workload.graph import TaskGraph
+from simsched.workload.presets import make_workload
 from tests.engine.test_copies import MB, _Assigned, _Scattering, both, program
 
 RATE = 10e9  # bytes per second that a core draws, and a copy
@@ -200,6 +203,68 @@ def test_engines_agree_on_random_programs(seed: int) -> None:
         run = both(machine, workload, policy)
         if machine.n_spaces == 1:
             assert run.summary.migrations == 0
+
+
+class _PanelsOnHost(Policy):
+    """Panels on the first core of the host, updates on the device, the initialisation in turn."""
+
+    name = "panels_on_host"
+    chooses_processors = True
+
+    def __post_init__(self) -> None:
+        pass
+
+    def place(self, view: PlanView, state: Any) -> Placement:
+        hosts = np.array(list(range(8)) * 9, np.int32).reshape(9, 8)
+        hosts[:8] = view.machine.touch_order[:8, :8]
+        return Placement(np.full(view.workload.graph.n_blocks, -1, np.int32), hosts)
+
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
+        if graph is view.workload.init:
+            first = [int(np.argmax(view.worker_domain == domain)) for domain in range(8)]
+            worker = np.array(first, np.int32)[np.arange(graph.n_tasks) % 8]
+        else:
+            device = int(np.argmax(view.worker_domain == 8))
+            is_panel = np.isin(np.array(graph.class_names)[graph.task_class], ["geqrt", "tsqrt"])
+            worker = np.where(is_panel, 0, device).astype(np.int32)
+        return Plan(acquire=(AcquireStep("worker", "own", "oldest"),), instance_of=worker)
+
+
+def test_bytes_over_the_link_of_a_device_are_those_counted_by_hand() -> None:
+    machine = load_machine("epyc_7543_a100")
+    workload = make_workload("qr[tiles=3, tile_size=960, inner_block=32]")
+    run = both(machine, workload, _PanelsOnHost())
+    tile, factor, below = 960 * 960 * 8, 960 * 32 * 8, 960 * 959 // 2 * 8
+    # To the device go, in step 0, the reflectors of tile (0, 0) and their factor, tiles (0, 1) and
+    # (0, 2); tiles (1, 0) and (2, 0) with theirs, and what they are applied to: tiles (1, 1),
+    # (1, 2), (2, 1) and (2, 2). In step 1 the reflectors of tile (1, 1) with their factor, and tile
+    # (2, 1) with its factor, once more. Back come what the host factorises next: tiles (1, 1),
+    # (2, 1) and (2, 2).
+    there, back = 9 * tile + 2 * below + 5 * factor, 3 * tile
+    moved = run.summary.node_bytes.sum(axis=0)
+    assert moved[8, :8].sum() == there
+    assert moved[:8, 8].sum() == back
+    assert run.summary.migrated_bytes == there + back
+    # Block b of the matrix is on node b % 8, where it has been initialised; factors are where they
+    # are written, on node 0. Tiles come back to where they have been. Blocks 0, 4 and 8 are upper
+    # triangles, 9, 10 and 11 what is below.
+    above = tile - below
+    expected = np.zeros(8, np.int64)
+    for block, size in [(1, tile), (2, tile), (3, tile), (5, tile), (6, tile), (7, 2 * tile)]:
+        expected[block] += size
+    for block, size in [(4, above), (8, above), (9, below), (10, 2 * below), (11, below)]:
+        expected[block % 8] += size
+    expected[0] += 5 * factor
+    assert moved[8, :8].tolist() == expected.tolist()
+    # All of it crosses the slot in quadrant 1, that of other nodes the fabric or the other socket.
+    names = [link.name for link in machine.links]
+    crossed = dict.fromkeys(names, 0)
+    for node, n_bytes in enumerate(expected.tolist()):
+        for link in machine.paths[8][node].links:
+            crossed[names[link]] += n_bytes
+    assert crossed["pcie1>8"] == there
+    assert crossed["fabric0>1"] == expected[0]
+    assert sum(crossed[f"xgmi{i}>{i - 4}"] for i in range(4, 8)) == expected[4:].sum()
 
 
 class _Spread(_Scattering):

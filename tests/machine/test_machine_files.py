@@ -120,10 +120,26 @@ EDITS = [
         "memory.dram.capacity[0]: found zero, accepted: more than zero",
     ),
     (
-        "kind: DRAM",
-        "kind: DRAMM",
-        "memory.dram.kind: found 'DRAMM', "
-        "accepted: 'DRAM', 'HBM', 'NVM' or 'GPU'; did you mean 'DRAM'?",
+        "    kind: DRAM\n",
+        "    kind: DRAM\n    used_by: cpus\n",
+        "memory.dram.used_by[0]: unknown processor 'cpus'; did you mean 'cpu'?",
+    ),
+    (
+        "memory:\n",
+        "memory:\n  far: {kind: NVM, at: machine, used_by: own, capacity: [1 GB, vendor], "
+        "bandwidth: [1 GB/s, vendor], page: [4 KiB, vendor]}\n",
+        "memory.far.used_by: found 'own' for a node of no domain, accepted: processors",
+    ),
+    (
+        "    kind: DRAM\n",
+        "    kind: DRAM\n    at: [0]\n    used_by: own\n",
+        "memory: found no memory that domain 1 (cpu) uses in place",
+    ),
+    (
+        "    kind: DRAM\n",
+        "    kind: DRAM\n    managed_by: drivers\n",
+        "memory.dram.managed_by: found 'drivers', accepted: 'system' or 'driver'; "
+        "did you mean 'driver'?",
     ),
     (
         "    page: [4 KiB, vendor]\n",
@@ -343,6 +359,11 @@ def test_unknown_machine_names_the_nearest() -> None:
             "domain 0 reaches dram1 in 80 ns, its own DRAM in 85 ns",
         ),
         ("latency: [20 ns", "latency: [5 ns", "cache L3 answers sooner than L2 inside it"),
+        (
+            "kind: DRAM",
+            "kind: DRAMM",
+            "memory.dram.kind: found 'DRAMM', a kind of its own; did you mean 'DRAM'?",
+        ),
         ("  lock_hold: [100 ns, guess]\n", "", "costs: taken as zero: lock_hold"),
         (
             "sources:\n",

@@ -231,7 +231,7 @@ def test_interleave_leaves_out_full_nodes() -> None:
 
 def test_device_memory_is_never_used() -> None:
     machine = make_machine(domains=2, hbm_per_domain=True)
-    nodes = [replace(node, kind="GPU") if node.kind == "HBM" else node for node in machine.nodes]
+    nodes = [replace(node, has_driver=node.kind == "HBM") for node in machine.nodes]
     machine = replace(machine, nodes=tuple(nodes))
     for name in ("first_touch", "interleave", "weighted", "even"):
         found = place(name, machine, np.full(40, 100))
@@ -265,7 +265,7 @@ def test_copied_data_are_in_the_hosts_memory_at_the_start() -> None:
     # 7 blocks of 10 MB: 4 fit into the first of two nodes of the host, none into the device's.
     machine = device_machine(devices=2, capacity_bytes=45 * MB)
     nodes = [replace(node, capacity_bytes=45 * MB) for node in machine.nodes]
-    nodes[1] = replace(nodes[1], kind="DRAM")
+    nodes[1] = replace(nodes[1], kind="DRAM", has_driver=False)
     two = replace(machine, nodes=tuple(nodes))
     blocks = np.full(7, 10 * MB)
     for name in ("first_touch", "all_dram"):

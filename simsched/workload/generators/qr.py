@@ -10,11 +10,11 @@ With W x W tiles of b x b elements, step k = 0 .. W - 1 creates
 
 Tasks are numbered in this order; there are ``W (W + 1) (2 W + 1) / 6``.
 
-* *Blocks.* One per tile, row by row, of ``b^2 e`` bytes. Those on the diagonal have the triangle
-  that later tiles are eliminated with, ``b (b + 1) / 2 e`` bytes; its reflectors follow as W blocks
-  of ``b (b - 1) / 2 e`` bytes, so that nobody waits for readers of one to write the other. Then
-  come the triangular factors of geqrt and tsqrt, one per tile on and below the diagonal, row by
-  row, of ``b ib e`` bytes.
+* *Blocks.* One per tile, row by row, of ``b^2 e`` bytes; tiles on the diagonal consist of two: the
+  upper triangle, with which later tiles are eliminated, of ``b (b + 1) / 2 e`` bytes, and, after
+  all tiles, what is below it and becomes reflectors, of ``b (b - 1) / 2 e`` bytes. So the one can be
+  changed while the other is read. Then come the triangular factors of geqrt and tsqrt, one per tile
+  on and below the diagonal, row by row, of ``b ib e`` bytes.
 * *Edges.* A task starts after the last writers of all blocks that it accesses.
 * *Bytes.* Always whole blocks: geqrt and tsqrt read and write what they factorise, and write their
   triangular factor; unmqr and tsmqr read reflectors and factor, then read and write their tiles.
@@ -160,6 +160,7 @@ def _accesses(
         (kind == _GEQRT, first_reflector + step, True, True),
         ((kind == _TSQRT) | (kind == _TSMQR), step * tiles + column, True, True),
         (every, row * tiles + column, True, True),
+        ((kind == _TSMQR) & (row == column), first_reflector + row, True, True),
         (is_panel, factor, False, True),
     )
     exists = np.stack([mask for mask, *_ in columns], axis=1)
