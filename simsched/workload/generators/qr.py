@@ -12,9 +12,9 @@ Tasks are numbered in this order; there are ``W (W + 1) (2 W + 1) / 6``.
 
 * *Blocks.* One per tile, row by row, of ``b^2 e`` bytes; tiles on the diagonal consist of two: the
   upper triangle, with which later tiles are eliminated, of ``b (b + 1) / 2 e`` bytes, and, after
-  all tiles, what is below it and becomes reflectors, of ``b (b - 1) / 2 e`` bytes. So the one can be
-  changed while the other is read. Then come the triangular factors of geqrt and tsqrt, one per tile
-  on and below the diagonal, row by row, of ``b ib e`` bytes.
+  all tiles, what is below it and becomes reflectors, of ``b (b - 1) / 2 e`` bytes. So the one can
+  be changed while the other is read. Then come the triangular factors of geqrt and tsqrt, one per
+  tile on and below the diagonal, row by row, of ``b ib e`` bytes.
 * *Edges.* A task starts after the last writers of all blocks that it accesses.
 * *Bytes.* Always whole blocks: geqrt and tsqrt read and write what they factorise, and write their
   triangular factor; unmqr and tsmqr read reflectors and factor, then read and write their tiles.
