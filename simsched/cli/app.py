@@ -379,10 +379,11 @@ app.command(
 )(export_command)
 app.command(
     "import",
-    short_help="Import a measured run, or a sampling as a machine.",
+    short_help="Import a measured run, or files about a machine as a machine file.",
     epilog=examples(
         "import trace_directory --output measured.parquet",
         "import ~/.starpu/sampling --set machine=mirage -o mirage.yaml",
+        "import topology.xml mlc.txt --output server.yaml",
     ),
 )(import_command)
 app.command(

@@ -54,12 +54,13 @@ def calibrate_command(
     """Measure this host (caches, memory, scheduling, programs) and write it as a machine."""
     from simsched.files.atomic import write_text
     from simsched.hardware.calibrate import calibrate_machine
-    from simsched.hardware.calibrate_document import machine_document, machine_yaml
+    from simsched.hardware.calibrate_document import machine_document
     from simsched.hardware.calibrate_report import calibration_document
     from simsched.hardware.measure import measure
     from simsched.hardware.measure_schema import load_matrix
     from simsched.hardware.measurements import read_measurements
     from simsched.hardware.session import check_machine_file, kernels_on
+    from simsched.machine.written import document_yaml
 
     if output is not None:
         check_machine_file(output, "--output")
@@ -82,7 +83,7 @@ def calibrate_command(
     times = kernels_on(found, calibrated.runs)
     document = machine_document(found, times, calibrated.measurements)
     if output is not None:
-        write_text(output, machine_yaml(document))
+        write_text(output, document_yaml(document))
     if as_json:
         file = None if output is None else str(output)
         kernel_values = document.get("kernels", {})

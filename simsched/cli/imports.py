@@ -1,4 +1,4 @@
-"""The command that turns traces and samplings of others into recordings and machines."""
+"""The command that turns what others have measured into recordings and machines."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ SAMPLING = "starpu_sampling"
 
 
 def import_command(
-    path: Annotated[
-        Path, typer.Argument(help="A trace (file or directory), or StarPU's sampling directory.")
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="A trace (file or directory), StarPU's sampling directory, or files about one "
+            "machine: hwloc, lscpu, numactl, MLC, ...",
+        ),
     ],
     format: Annotated[  # noqa: A002 (the word users know)
         str | None,
@@ -42,11 +47,17 @@ def import_command(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Import a measured run as a recording, or a sampling as a machine; print what is in it."""
+    """Import a measured run as a recording, or facts as a machine; print what is in it."""
     from simsched.machine.importers import is_sampling
 
-    options = parse_options(assignments or [])
-    if format == SAMPLING or (format is None and path.is_dir() and is_sampling(path)):
+    options, path = parse_options(assignments or []), paths[0]
+    if _are_facts(paths, format):
+        found = _import_facts(paths, format, output, options)
+    elif len(paths) > 1:
+        raise ConfigurationError(
+            f"{paths[1]}: found a second path, accepted several only of files about a machine"
+        )
+    elif format == SAMPLING or (format is None and path.is_dir() and is_sampling(path)):
         found = _import_sampling(path, output, options)
     else:
         found = _import_trace(path, format, output, options)
@@ -80,14 +91,16 @@ def _suffix(output: Path | None, accepted: tuple[str, ...]) -> None:
 def _import_trace(
     path: Path, format_name: str | None, output: Path | None, options: dict[str, object]
 ) -> Imported:
+    from simsched.machine.facts import fact_formats
     from simsched.trace.importers import import_recording, recognise, trace_importers
     from simsched.trace.recording import write_recording
 
     if format_name is not None and format_name not in trace_importers():
-        known = [*trace_importers(), SAMPLING]
+        known = [*trace_importers(), *fact_formats(), SAMPLING]
         raise ConfigurationError(f"--format: {unknown_name('format', format_name, known)}")
     _suffix(output, (RECORDING_SUFFIX,))
-    recording = import_recording(path, format_name or recognise(path, [SAMPLING]), **options)
+    others = [*fact_formats(), SAMPLING]
+    recording = import_recording(path, format_name or recognise(path, others), **options)
     if output is not None:
         write_recording(output, recording)
     files = [] if output is None else [output]
@@ -147,6 +160,41 @@ def _summary(found: dict[str, Any]) -> list[str]:
         )
     lines.append(f"rows set aside {sum(aside.values())}")
     return lines + [f"  {count}: {reason}" for reason, count in aside.items()]
+
+
+def _are_facts(paths: list[Path], format_name: str | None) -> bool:
+    """Say whether files are about a machine: several are, and one that is recognised."""
+    from simsched.files.bounded import is_there
+    from simsched.machine.facts import fact_formats, recognised
+
+    if format_name is not None:
+        return format_name in fact_formats()
+    files = [path for path in paths if is_there(path) and not path.is_dir()]
+    return any(recognised(path) is not None for path in files)
+
+
+def _import_facts(
+    paths: list[Path], format_name: str | None, output: Path | None, options: dict[str, object]
+) -> Imported:
+    from simsched.files.atomic import write_text
+    from simsched.machine.facts import described
+
+    _suffix(output, MACHINE_SUFFIXES)
+    if options:
+        name = next(iter(options))
+        raise ConfigurationError(f"--set: found {name!r}, accepted no options for these formats")
+    found = described(paths, format_name)
+    if output is not None:
+        write_text(output, found.text)
+    counts = {key: value for key, value in found.summary.items() if key != "formats"}
+    listed = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in counts.items())
+    assumed = [{"what": item.what, "value": item.value} for item in found.assumed]
+    return Imported(
+        [f"{', '.join(map(str, paths))}: machine, {listed}", found.remark],
+        {"sources": list(map(str, paths)), **found.summary, "assumed": assumed},
+        list(found.warnings),
+        [] if output is None else [output],
+    )
 
 
 def _import_sampling(path: Path, output: Path | None, options: dict[str, object]) -> Imported:

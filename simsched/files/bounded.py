@@ -16,6 +16,7 @@ from simsched.files.limits import TEXT_BYTES
 from simsched.files.resources import DATA_KINDS, shipped
 
 GZIP_MAGIC = b"\x1f\x8b"
+HEAD_BYTES = 65536
 _PIECE = 1 << 20
 _YAML = {".yaml", ".yml"}
 
@@ -42,6 +43,31 @@ def read_text(path: Path, error: type[SimschedError] = ConfigurationError) -> st
     if not text.strip():
         raise error(f"{path}: found an empty file")
     return text
+
+
+def read_head(path: Path, error: type[SimschedError]) -> bytes:
+    """Return the first bytes of a file, decompressed as far as they are readable gzip.
+
+    A mark of the byte order, which spreadsheets put before UTF-8, is left out.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except OSError as problem:
+        raise error(unreadable(path, problem)) from problem
+    if not head.startswith(GZIP_MAGIC):
+        return head.removeprefix(codecs.BOM_UTF8)
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        found = unpacker.decompress(head, HEAD_BYTES)
+    except zlib.error:
+        return head
+    return found.removeprefix(codecs.BOM_UTF8) if found or unpacker.eof else head
+
+
+def is_empty(head: bytes) -> bool:
+    """Say whether a file holds nothing but blanks."""
+    return len(head) < HEAD_BYTES - len(codecs.BOM_UTF8) and not head.strip()
 
 
 def unreadable(path: Path, problem: Exception, accepted: str = "a file") -> str:

@@ -9,13 +9,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from io import StringIO
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedSeq
 
 from simsched.files.units import format_bandwidth, format_frequency, format_size
 from simsched.hardware.calibrate_host import Host
@@ -78,28 +75,6 @@ def _kernel(kernel: Kernel) -> Pair:
     points = zip(kernel.time.data_bytes, kernel.time.seconds, strict=True)
     times = {f"{size} B": f"{seconds * 1e9:.6g} ns" for size, seconds in points}
     return [times if len(times) > 1 else next(iter(times.values())), text]
-
-
-def machine_yaml(document: Mapping[str, Any]) -> str:
-    """Return a machine document as the text of a file; lists are written in one line."""
-    yaml = YAML()
-    yaml.width = 120
-    yaml.indent(mapping=2, sequence=4, offset=2)
-    stream = StringIO()
-    yaml.dump(_in_one_line(document), stream)
-    return stream.getvalue()
-
-
-def _in_one_line(value: Any) -> Any:
-    """Return a copy in which lists are marked as to be written in one line, unless of mappings."""
-    if isinstance(value, Mapping):
-        return {key: _in_one_line(item) for key, item in value.items()}
-    if not isinstance(value, list):
-        return value
-    copy = CommentedSeq(_in_one_line(item) for item in value)
-    if not any(isinstance(item, Mapping) for item in value):
-        copy.fa.set_flow_style()
-    return copy
 
 
 def _description(found: Calibration) -> str:

@@ -12,7 +12,7 @@ from simsched.files.atomic import check_writable, write_text
 from simsched.files.errors import ConfigurationError, expect
 from simsched.files.yaml_reader import Document
 from simsched.hardware.calibrate import calibrate_machine
-from simsched.hardware.calibrate_document import machine_document, machine_yaml
+from simsched.hardware.calibrate_document import machine_document
 from simsched.hardware.calibrate_report import measured_rows
 from simsched.hardware.calibration import Calibration
 from simsched.hardware.kernels import CalibrationRun, Kernel, calibrate_kernels, calibration_runs
@@ -21,6 +21,7 @@ from simsched.hardware.measure_schema import Matrix, load_matrix, read_matrix
 from simsched.hardware.measurements import MeasurementSet, read_measurements
 from simsched.hardware.validation import Validation, validate_measurements
 from simsched.machine import Machine, load_machine
+from simsched.machine.written import document_yaml
 from simsched.names.arguments import as_path, plain
 from simsched.names.shown import Shown
 
@@ -197,7 +198,7 @@ def calibrate(
     found = calibrate_machine(None if cores is None else list(cores), quick=quick)
     kernels = kernels_on(found, runs)
     document = machine_document(found, kernels, [run for each in sets for run in each.runs])
-    write_text(path, machine_yaml(document))
+    write_text(path, document_yaml(document))
     texts = [*found.warnings, *(text for each in sets for text in each.warnings)]
     return CalibratedHost(load_machine(path), path, found, tuple(kernels), tuple(texts))
 
@@ -219,7 +220,7 @@ def kernels_on(found: Calibration, runs: Sequence[CalibrationRun]) -> list[Kerne
         return []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "host.yaml"
-        path.write_text(machine_yaml(machine_document(found)), encoding="utf-8")
+        path.write_text(document_yaml(machine_document(found)), encoding="utf-8")
         machine = load_machine(path)
     return calibrate_kernels(runs, machine)
 

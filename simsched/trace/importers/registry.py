@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from simsched.files.bounded import unreadable
+from simsched.files.bounded import is_empty, read_head, unreadable
 from simsched.files.errors import TraceError
 from simsched.names.extensions import blamed, check_returned
 from simsched.names.formats import Format, only_fitting
 from simsched.names.registry import Registry
 from simsched.trace.recording import Recording
-from simsched.workload.importers._source import is_empty, read_head
 
 Read = Callable[..., Recording]
 F = TypeVar("F", bound=Read)
@@ -59,7 +58,7 @@ def trace_importer(name: str, *, recognises: Callable[[Path], bool]) -> Callable
 
 def by_head(recognises: Callable[[bytes], bool]) -> Callable[[Path], bool]:
     """Return what recognises a file by its first bytes, decompressed, and no directory."""
-    return lambda path: not path.is_dir() and recognises(read_head(path))
+    return lambda path: not path.is_dir() and recognises(read_head(path, TraceError))
 
 
 def trace_importers() -> dict[str, TraceImporter]:
@@ -140,7 +139,7 @@ def recognise(path: Path, others: Sequence[str] = ()) -> str:
         There is no such path, the file is empty, or not exactly one format fits.
     """
     _check_there(path)
-    if path.is_file() and is_empty(read_head(path)):
+    if path.is_file() and is_empty(read_head(path, TraceError)):
         raise TraceError(f"{path}: found an empty file")
     known = trace_importers()
     accepted = sorted([*known, *others])

@@ -39,7 +39,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simsched.files.bounded import member
+from simsched.files.bounded import member, read_head
 from simsched.files.errors import TraceError
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import LINE, SetAside, numbers, read_rows
@@ -53,7 +53,6 @@ from simsched.trace.importers._starpu_graph import Timings
 from simsched.trace.importers._starpu_transfers import read_messages
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
-from simsched.workload.importers._source import read_head
 
 STATES = "paje.worker_state.csv"
 TASKS = "rec.tasks.csv"
@@ -67,7 +66,7 @@ def _looks_like_starvz(path: Path) -> bool:
     """Say whether a directory has the files of StarVZ, or a file the columns of its tasks."""
     if path.is_dir():
         return find(path, TASKS) is not None or find(path, STATES) is not None
-    names = read_head(path).partition(b"\n")[0].replace(b'"', b"").split(b",")
+    names = read_head(path, TraceError).partition(b"\n")[0].replace(b'"', b"").split(b",")
     return {b"JobId", b"StartTime", b"EndTime"} <= {name.strip() for name in names}
 
 

@@ -2,40 +2,9 @@
 
 from __future__ import annotations
 
-import codecs
 import math
-import zlib
-from pathlib import Path
 
-from simsched.files.bounded import GZIP_MAGIC, unreadable
 from simsched.files.errors import GraphError, shown
-
-HEAD_BYTES = 65536
-
-
-def read_head(path: Path) -> bytes:
-    """Return the first bytes of a file, decompressed as far as they are readable gzip.
-
-    A mark of the byte order, which spreadsheets put before UTF-8, is left out.
-    """
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD_BYTES)
-    except OSError as error:
-        raise GraphError(unreadable(path, error)) from error
-    if not head.startswith(GZIP_MAGIC):
-        return head.removeprefix(codecs.BOM_UTF8)
-    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16)
-    try:
-        found = unpacker.decompress(head, HEAD_BYTES)
-    except zlib.error:
-        return head
-    return found.removeprefix(codecs.BOM_UTF8) if found or unpacker.eof else head
-
-
-def is_empty(head: bytes) -> bool:
-    """Say whether a file holds nothing but blanks."""
-    return len(head) < HEAD_BYTES - len(codecs.BOM_UTF8) and not head.strip()
 
 
 def number(value: object, where: str, *, infinite: bool = False) -> float:

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from simsched.files.bounded import is_empty, read_head
 from simsched.files.errors import GraphError
 from simsched.names.arguments import as_path
 from simsched.names.extensions import blamed, check_returned
 from simsched.names.formats import Format, only_fitting
 from simsched.names.registry import Registry
 from simsched.workload.graph import Workload
-from simsched.workload.importers._source import is_empty, read_head
 from simsched.workload.importers.measured import MeasuredWorkload
 
 Read = Callable[..., Workload | MeasuredWorkload]
@@ -162,7 +162,7 @@ def _recognise(path: Path) -> Importer:
     by_suffix = [candidate for candidate in known.values() if candidate.has_suffix(path)]
     if len(by_suffix) == 1:
         return by_suffix[0]
-    head = read_head(path)
+    head = read_head(path, GraphError)
     if is_empty(head):
         raise GraphError(f"{path}: found an empty file")
     candidates = by_suffix or known.values()

@@ -1,0 +1,137 @@
+"""What files say about a machine; every value with the file and the place where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+T = TypeVar("T", covariant=True)
+
+
+@dataclass(frozen=True)
+class Fact(Generic[T]):
+    """A value, and where in its file it stands, for instance ``line 7``."""
+
+    value: T
+    place: str
+
+
+@dataclass(frozen=True)
+class Core:
+    """A core: numbers of its package and its NUMA domain, its hardware threads, its kind."""
+
+    package: int
+    domain: int
+    threads: tuple[int, ...]
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class CacheInstance:
+    """An instance of a data cache: its level, bytes, and the cores, by position, that share it."""
+
+    level: int
+    capacity_bytes: int
+    cores: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A memory node: its number in the system, its domain, bytes if known, what it is made of.
+
+    `domain` is None where all domains are equally near, `side_cache_bytes` the memory-side cache in
+    front of it.
+    """
+
+    number: int
+    domain: int | None
+    capacity_bytes: int | None
+    kind: str = "DRAM"
+    side_cache_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device with memory of its own: its name, and the package or domain that it hangs on."""
+
+    name: str
+    package: int | None = None
+    domain: int | None = None
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Cores in the order of packages, domains and numbers; caches; memory nodes by number."""
+
+    cores: tuple[Core, ...]
+    caches: tuple[CacheInstance, ...]
+    nodes: tuple[Node, ...]
+    devices: tuple[Device, ...] = ()
+
+    @property
+    def n_domains(self) -> int:
+        """Number of NUMA domains."""
+        return 1 + max(core.domain for core in self.cores)
+
+    def package_of(self, domain: int) -> int:
+        """Return the package of a domain."""
+        return next(core.package for core in self.cores if core.domain == domain)
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Values between two lists of things: rows, columns, and the line of the first row."""
+
+    values: tuple[tuple[float, ...], ...]
+    place: str
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.values), len(self.values[0])
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one file says; what it does not say is None or empty.
+
+    Parameters
+    ----------
+    format, reference : str
+        Name of the format, and what is cited as the source.
+    model : str, optional
+        Of the processor.
+    clock_hz : Fact of float, optional
+        Highest clock.
+    topology : Topology, optional
+        Cores, caches and memory nodes.
+    distances : Matrix, optional
+        Between memory nodes as the operating system gives them, local 10.
+    latency_ns, bandwidth_bytes_per_s : Matrix, optional
+        Idle latency from each domain to each node; what all cores of a domain read from a node.
+    rates_bytes_per_s : dict of int to Fact of float
+        What 1, 2, ... threads of a domain draw together from its own node.
+    transfer_ns : dict of str to Fact of float
+        One-way latency of a line between cores that are ``near`` (one domain) or ``far``.
+    one_way_ns : Matrix, optional
+        The same between all pairs of hardware threads; NaN where it was not measured.
+    devices : tuple of Device
+        Beside those of the topology.
+    warnings : tuple of str
+        What a user should know.
+    """
+
+    format: str
+    reference: str
+    model: str | None = None
+    clock_hz: Fact[float] | None = None
+    topology: Topology | None = None
+    distances: Matrix | None = None
+    latency_ns: Matrix | None = None
+    bandwidth_bytes_per_s: Matrix | None = None
+    rates_bytes_per_s: Mapping[int, Fact[float]] = field(default_factory=dict)
+    transfer_ns: Mapping[str, Fact[float]] = field(default_factory=dict)
+    one_way_ns: Matrix | None = None
+    devices: tuple[Device, ...] = ()
+    warnings: tuple[str, ...] = ()

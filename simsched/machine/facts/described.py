@@ -1,0 +1,94 @@
+"""A machine file from files about the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from simsched.machine.facts.document import Assumed, Content, most_important
+from simsched.machine.facts.gathered import gather
+from simsched.machine.facts.registry import read_facts
+from simsched.machine.written import document_yaml
+
+MOST = 3  #: assumed values that are named
+
+
+@dataclass(frozen=True)
+class Described:
+    """A machine file's text, with what is in it.
+
+    Parameters
+    ----------
+    text : str
+        YAML.
+    summary : dict of str to object
+        Numbers of packages, domains, cores, hardware threads and memory nodes, and the formats.
+    assumed : tuple of Assumed
+        Every assumed value.
+    warnings : tuple of str
+        What a user should know.
+    """
+
+    text: str
+    summary: dict[str, Any]
+    assumed: tuple[Assumed, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def remark(self) -> str:
+        """How many values are assumed, and which of them matter most."""
+        if not self.assumed:
+            return "no value assumed"
+        named = "; ".join(f"{a.what} ({a.value})" for a in most_important(self.assumed, MOST))
+        return (
+            f"{len(self.assumed)} values assumed; those that matter most for bandwidth-bound "
+            f"programs: {named}"
+        )
+
+
+def described(paths: Sequence[Path], format_name: str | None = None) -> Described:
+    """Return one machine from files about it.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Files of any formats of `fact_formats`; one of them has a topology.
+    format_name : str, optional
+        Of all of them; by default it follows from the content of each.
+
+    Returns
+    -------
+    Described
+        The file, and what is assumed in it.
+
+    Raises
+    ------
+    ConfigurationError
+        A file cannot be read, has another format, or contradicts another one.
+    """
+    gathered = gather([(path, read_facts(path, format_name)) for path in paths])
+    topology = gathered.topology
+    content = Content(gathered)
+    n_packages = len({core.package for core in topology.cores})
+    summary = {
+        "packages": n_packages,
+        "domains": topology.n_domains,
+        "cores": len(topology.cores),
+        "threads": sum(len(core.threads) for core in topology.cores),
+        "memory_nodes": len(topology.nodes),
+        "formats": list(gathered.files),
+    }
+    model = gathered.model or "unnamed processor"
+    packages = f"{n_packages} x " if n_packages > 1 else ""
+    document = content.document(
+        f"{packages}{model}, {summary['cores']} cores, from {', '.join(gathered.files)}"
+    )
+    warnings = [*gathered.warnings, *content.warnings]
+    if gathered.devices:
+        names = ", ".join(device.name for device in gathered.devices)
+        warnings.append(
+            f"left out: devices {names}; docs/adding-a-machine.md says how to add one by hand"
+        )
+    return Described(document_yaml(document), summary, tuple(content.assumed), tuple(warnings))

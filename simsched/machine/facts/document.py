@@ -1,0 +1,411 @@
+"""Facts as the content of a machine file: what is measured, and what is assumed by which rule."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simsched.files.units import format_bandwidth, format_frequency, format_size
+from simsched.machine.facts import assumed
+from simsched.machine.facts.contents import Core, Node
+from simsched.machine.facts.gathered import Gathered, Stated
+from simsched.machine.facts.layout import Block, blocks, core_names, entries
+from simsched.machine.facts.transfers import transfer_ns
+
+Pair = list[Any]
+
+#: What matters for programs that wait for memory, the most important first.
+WEIGHTS = ("bandwidth of", "core_cap", "bandwidth between", "latency of paths", "cache")
+SAME, NEAR, FAR = "local", "near", "far"
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """An assumed value: what it is, as a person would say it, and the value."""
+
+    what: str
+    value: str
+
+    @property
+    def weight(self) -> int:
+        """Place among what matters for bandwidth-bound programs; the least is first."""
+        found = (i for i, start in enumerate(WEIGHTS) if self.what.startswith(start))
+        return next(found, len(WEIGHTS))
+
+
+@dataclass
+class Content:
+    """The content of a machine file under construction, with what is assumed in it."""
+
+    gathered: Gathered
+    assumed: list[Assumed] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def assume(self, value: str | float | list[Any], rule: str, what: str) -> Pair:
+        """Return an assumed value with its rule, and note it."""
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        self.assumed.append(Assumed(what, shown))
+        return [value, f"assumed: {rule}"]
+
+    def document(self, description: str) -> dict[str, Any]:
+        """Return the content of the file."""
+        return {
+            "description": description,
+            "sources": self._sources(),
+            "cores": self._cores(),
+            "sockets": self._sockets(),
+            **_if_any("caches", self._caches()),
+            "memory": self._memory(),
+            **_if_any("links", self._links()),
+            **_if_any("hops", self._hops()),
+            "paths": self._paths(),
+            "costs": self._costs(),
+        }
+
+    # -------------------------------------------------------------------------------------------
+
+    @property
+    def _key(self) -> str:
+        return self.gathered.topology_key
+
+    def _sources(self) -> dict[str, Any]:
+        found = {
+            key: {"kind": "measured", "reference": f"{path.name}: {facts.reference}"}
+            for key, (path, facts) in self.gathered.files.items()
+        }
+        rule = "by the rule that is named with the value; no file says anything"
+        return found | {"assumed": {"kind": "assumed", "reference": rule}}
+
+    @property
+    def _clock(self) -> float:
+        stated = self.gathered.stated("clock_hz")
+        return float(stated.value) if stated is not None else assumed.CLOCK_HZ  # type: ignore[arg-type]
+
+    def _cores(self) -> dict[str, Any]:
+        stated = self.gathered.stated("clock_hz")
+        found = {}
+        for kind, name in core_names(self.gathered.topology).items():
+            text = format_frequency(self._clock)
+            clock = (
+                [text, stated.source]
+                if stated is not None
+                else self.assume(text, assumed.CLOCK, f"clock of {name}")
+            )
+            found[name] = {
+                "clock": clock,
+                "ops_per_cycle": self.assume(
+                    1, assumed.OPS_PER_CYCLE, f"operations per cycle of {name}"
+                ),
+            }
+            ways = max(len(c.threads) for c in self.gathered.topology.cores if c.kind == kind)
+            if ways > 1:
+                table = list(assumed.SMT[:ways])
+                found[name]["smt_throughput"] = self.assume(
+                    table, assumed.SMT_RULE, f"throughput of threads of {name}"
+                )
+        return found
+
+    def _sockets(self) -> list[dict[str, Any]]:
+        names = core_names(self.gathered.topology)
+        found: list[Block] = blocks(self.gathered.topology)
+        if any(block.is_split for block in found):
+            self.warnings.append(
+                "domains of a package differ in their cores: they are written as packages of their "
+                "own"
+            )
+        return [
+            {
+                "count": [block.count, self._key],
+                "domains": [block.domains, self._key],
+                "cores": {names[kind]: [n, self._key] for kind, n in block.cores.items()},
+            }
+            for block in found
+        ]
+
+    def _caches(self) -> dict[str, Any]:
+        """Return the levels; kinds of cores with other instances have their own values."""
+        topology = self.gathered.topology
+        names = core_names(topology)
+        found: dict[str, Any] = {}
+        for level in sorted({cache.level for cache in topology.caches}):
+            of_kind: dict[str, tuple[int, int]] = {}
+            for kind in names:
+                members = {i for i, core in enumerate(topology.cores) if core.kind == kind}
+                shapes = Counter(
+                    (cache.capacity_bytes, len(cache.cores))
+                    for cache in topology.caches
+                    if cache.level == level and cache.cores & members
+                )
+                if not shapes:
+                    break
+                if len(shapes) > 1:
+                    self.warnings.append(
+                        f"L{level}: instances differ in size or cores: the most frequent one counts"
+                    )
+                of_kind[kind] = shapes.most_common(1)[0][0]
+            else:
+                found[f"L{level}"] = self._level(level, of_kind, names)
+                continue
+            self.warnings.append(f"L{level}: only some kinds of cores have it: left out")
+        return found
+
+    def _level(
+        self, level: int, of_kind: dict[str, tuple[int, int]], names: dict[str, str]
+    ) -> dict[str, Any]:
+        place = min(level, len(assumed.CACHE_CYCLES)) - 1
+        per_cycle, cycles = assumed.CACHE_BYTES_PER_CYCLE[place], assumed.CACHE_CYCLES[place]
+        (capacity, sharing), *others = of_kind.values()
+        rate = format_bandwidth(self._clock * per_cycle)
+        latency = f"{cycles / self._clock * 1e9:.3g} ns"
+        content: dict[str, Any] = {
+            "capacity": [format_size(capacity), self._key],
+            "bandwidth": self.assume(
+                rate, assumed.CACHE_RATE.format(per_cycle), f"cache L{level}: bandwidth"
+            ),
+            "latency": self.assume(
+                latency, assumed.CACHE_LATENCY.format(cycles), f"cache L{level}: latency"
+            ),
+            "shared_by": [sharing, self._key],
+        }
+        differing = {
+            names[kind]: {
+                "capacity": [format_size(size), self._key],
+                "shared_by": [cores, self._key],
+            }
+            for kind, (size, cores) in list(of_kind.items())[1:]
+            if (size, cores) != (capacity, sharing)
+        }
+        del others
+        return content | _if_any("cores", differing)
+
+    # -------------------------------------------------------------------------------------------
+
+    def _n_cores(self, domain: int | None) -> int:
+        cores: Sequence[Core] = self.gathered.topology.cores
+        return sum(domain is None or core.domain == domain for core in cores)
+
+    def _memory(self) -> dict[str, Any]:
+        found = {}
+        for name, nodes in entries(self.gathered.topology.nodes):
+            first = nodes[0]
+            known = [node.capacity_bytes for node in nodes if node.capacity_bytes]
+            size = min(known, default=assumed.CAPACITY_BYTES * self._n_cores(first.domain))
+            capacity = (
+                [format_size(size), self._key]
+                if known
+                else self.assume(format_size(size), assumed.CAPACITY, f"capacity of {name}")
+            )
+            found[name] = {
+                "kind": first.kind,
+                "at": "machine" if first.domain is None else [node.domain for node in nodes],
+                "capacity": capacity,
+                "bandwidth": self._node_bandwidth(name, nodes),
+                "page": self.assume("4 KiB", assumed.PAGE, "size of pages"),
+            }
+            if any(node.side_cache_bytes for node in nodes):
+                self.warnings.append(
+                    f"{name}: the memory-side cache in front of it is left out; add `cache` to the "
+                    "entry where programs have larger data than it"
+                )
+        return found
+
+    def node_rate(self, nodes: Sequence[Node]) -> tuple[float, str | None]:
+        """Return what some nodes sustain each, and its source if it has been measured."""
+        rates = self.gathered.mapped("rates_bytes_per_s")
+        if rates and nodes[0].kind == "DRAM":
+            best = max(rates.values(), key=lambda stated: stated.value)
+            return best.value, best.source
+        matrix = self.gathered.matrix("bandwidth_bytes_per_s")
+        if matrix is not None:
+            columns = self._columns(matrix)
+            own = [
+                matrix.value.values[self._row(matrix, node.domain)][columns[node.number]]
+                for node in nodes
+                if node.domain is not None and node.number in columns
+            ]
+            if own:
+                return min(own), f"{matrix.source}, the least of local ones"
+        rate = assumed.NODE_BYTES_PER_S.get(nodes[0].kind, assumed.NODE_BYTES_PER_S["NVM"])
+        return rate * self._n_cores(nodes[0].domain), None
+
+    def _node_bandwidth(self, name: str, nodes: Sequence[Node]) -> Pair:
+        rate, source = self.node_rate(nodes)
+        text = format_bandwidth(rate)
+        if source is not None:
+            return [text, source]
+        each = assumed.NODE_BYTES_PER_S.get(nodes[0].kind, assumed.NODE_BYTES_PER_S["NVM"])
+        rule = assumed.NODE.format(format_bandwidth(each))
+        return self.assume(text, rule, f"bandwidth of {name}")
+
+    def _columns(self, matrix: Stated[Any]) -> dict[int, int]:
+        """Return the column of a matrix for each node by its number."""
+        nodes = self.gathered.topology.nodes
+        if matrix.value.shape[1] == len(nodes):
+            return {node.number: column for column, node in enumerate(nodes)}
+        own = [node for node in nodes if node.kind == "DRAM"]
+        return {node.number: column for column, node in enumerate(own[: matrix.value.shape[1]])}
+
+    def _row(self, matrix: Stated[Any], domain: int) -> int:
+        """Return the row of a matrix for a domain: that of its own node."""
+        columns = self._columns(matrix)
+        own = (n.number for n in self.gathered.topology.nodes if n.domain == domain)
+        return next((columns[number] for number in own if number in columns), domain)
+
+    # -------------------------------------------------------------------------------------------
+
+    def _reach(self, one: int, other: int | None) -> str:
+        """Return whether a domain is the other one, in its package, or elsewhere."""
+        if other is None or one == other:
+            return SAME
+        package = self.gathered.topology.package_of
+        return NEAR if package(one) == package(other) else FAR
+
+    def _pairs(self, reach: str) -> list[list[int]]:
+        n = self.gathered.topology.n_domains
+        return [[i, j] for i in range(n) for j in range(i + 1, n) if self._reach(i, j) == reach]
+
+    def _links(self) -> dict[str, Any]:
+        """Return links between the domains of a package, and between those of packages."""
+        matrix = self.gathered.matrix("bandwidth_bytes_per_s")
+        found: dict[str, Any] = {}
+        for name, reach in (("within", NEAR), ("between", FAR)):
+            pairs = self._pairs(reach)
+            if not pairs:
+                continue
+            if matrix is not None:
+                both = [*pairs, *([j, i] for i, j in pairs)]
+                rates = [
+                    matrix.value.values[self._row(matrix, i)][self._row(matrix, j)] for i, j in both
+                ]
+                rate = [format_bandwidth(min(rates)), f"{matrix.source}, the least of these"]
+            else:
+                node, _ = self.node_rate(self.gathered.topology.nodes[:1])
+                text = format_bandwidth(assumed.LINK_SHARE * node)
+                rate = self.assume(
+                    text, assumed.LINK, f"bandwidth between domains, {name} packages"
+                )
+            found[name] = {"connects": [pairs, self._key], "bandwidth": rate}
+        return found
+
+    def _hops(self) -> Pair:
+        """Return hops where domains of a package are nearer than others."""
+        if not (self._pairs(NEAR) and self._pairs(FAR)):
+            return []
+        n = self.gathered.topology.n_domains
+        hops = {SAME: 0, NEAR: 1, FAR: 2}
+        rows = [[hops[self._reach(i, j)] for j in range(n)] for i in range(n)]
+        return [rows, f"{self._key}: packages"]
+
+    def _paths(self) -> dict[str, Any]:
+        """Return a rule for each node and latency."""
+        rates = self.gathered.mapped("rates_bytes_per_s")
+        alone = rates.get(1)
+        found: dict[str, Any] = {}
+        for name, nodes in entries(self.gathered.topology.nodes):
+            for node in nodes:
+                label = name if node.domain is None else f"{name}{node.domain}"
+                by_value: dict[tuple[str, str, int, str], list[int]] = {}
+                for domain in range(self.gathered.topology.n_domains):
+                    by_value.setdefault(self._path(domain, node), []).append(domain)
+                for (text, source, distance, origin), domains in by_value.items():
+                    rule = self._rule(label, domains, node, text, source, alone)
+                    rule["os_distance"] = (
+                        [distance, origin]
+                        if origin
+                        else self.assume(distance, assumed.DISTANCE, "distances of the system")
+                    )
+                    found[f"{label}_from_{'_'.join(map(str, domains))}"] = rule
+        return found
+
+    def _path(self, domain: int, node: Node) -> tuple[str, str, int, str]:
+        """Return latency and distance from a domain to a node with their sources, if any."""
+        latency, distances = (self.gathered.matrix(n) for n in ("latency_ns", "distances"))
+        distance = {SAME: 10, NEAR: assumed.NEAR_DISTANCE, FAR: assumed.FAR_DISTANCE}[
+            self._reach(domain, node.domain)
+        ]
+        origin = ""
+        if distances is not None:
+            columns = self._columns(distances)
+            row = self._row(distances, domain)
+            distance = round(distances.value.values[row][columns[node.number]])
+            origin = distances.source
+        if latency is not None and node.number in self._columns(latency):
+            row = self._row(latency, domain)
+            value = latency.value.values[row][self._columns(latency)[node.number]]
+            return f"{value:g} ns", latency.source, distance, origin
+        return f"{assumed.latency_ns(distance):g} ns", "", distance, origin
+
+    def _rule(
+        self,
+        label: str,
+        domains: list[int],
+        node: Node,
+        latency: str,
+        source: str,
+        alone: Stated[float] | None,
+    ) -> dict[str, Any]:
+        """Return latency and core cap of the paths from some domains to a node."""
+        ns = float(latency.removesuffix(" ns"))
+        is_own = node.domain in domains and node.kind == "DRAM"
+        if alone is not None and is_own:
+            cap = [format_bandwidth(alone.value), alone.source]
+        else:
+            rate = assumed.core_rate(ns)
+            if alone is not None:  # as many lines in flight as one thread has locally
+                home = self._path(domains[0], self._home(domains[0]))[0]
+                rate = alone.value * float(home.removesuffix(" ns")) / ns
+            rule = assumed.CORE_CAP if alone is None else "lines in flight of a local access"
+            cap = self.assume(format_bandwidth(rate), rule, "core_cap: what one core draws")
+        return {
+            "to": label,
+            "domains": domains,
+            "latency": [latency, source]
+            if source
+            else self.assume(latency, assumed.LATENCY, "latency of paths"),
+            "core_cap": cap,
+        }
+
+    def _home(self, domain: int) -> Node:
+        nodes = self.gathered.topology.nodes
+        return next((node for node in nodes if node.domain == domain), nodes[0])
+
+    # -------------------------------------------------------------------------------------------
+
+    def _costs(self) -> dict[str, Any]:
+        """Return steal and lock costs from latencies between cores; the others are assumed."""
+        has_near, has_far = bool(self._pairs(NEAR)), bool(self._pairs(FAR))
+        reaches = [SAME, SAME, *([NEAR] if has_near else []), *([FAR] if has_far else [])]
+        measured = transfer_ns(self.gathered)
+        rule = dict(zip((SAME, NEAR, FAR), assumed.ONE_WAY_NS, strict=True))
+        known = {reach: measured.get(reach) for reach in dict.fromkeys(reaches)}
+        lines = [rule[reach] if known[reach] is None else known[reach].value for reach in reaches]  # type: ignore[union-attr]
+        sources = list(dict.fromkeys(s.source for s in known.values() if s is not None))
+        costs: dict[str, Any] = {}
+        for name, trips in (
+            ("steal_probe", assumed.PROBE_TRIPS),
+            ("steal", assumed.STEAL_TRIPS),
+            ("lock_hold", assumed.LOCK_TRIPS),
+        ):
+            texts: Any = [f"{trips * ns:.4g} ns" for ns in lines]
+            texts = texts[-1] if name == "lock_hold" else texts
+            if sources and all(known.values()):
+                costs[name] = [texts, f"{'; '.join(sources)}: {trips} times one way"]
+            else:
+                costs[name] = self.assume(
+                    texts, f"{assumed.ONE_WAY}, {trips} times", f"cost {name}"
+                )
+        for name, text in assumed.COSTS.items():
+            costs[name] = self.assume(text, assumed.COST, f"cost {name}")
+        return costs
+
+
+def _if_any(key: str, value: Any) -> dict[str, Any]:
+    return {key: value} if value else {}
+
+
+def most_important(found: Iterable[Assumed], count: int) -> list[Assumed]:
+    """Return what matters most for bandwidth-bound programs, each thing once."""
+    by_name = {item.what: item for item in found}
+    return sorted(by_name.values(), key=lambda item: item.weight)[:count]

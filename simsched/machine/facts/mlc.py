@@ -1,0 +1,78 @@
+"""Output of Intel Memory Latency Checker: latencies and bandwidths between nodes.
+
+Of the loaded latencies only a summary is of use here; curves are compared, not imported.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from simsched.machine.facts._lines import Lines
+from simsched.machine.facts.contents import Fact, Facts, Matrix
+from simsched.machine.facts.registry import fact_format
+
+BYTES_PER_MB = 1e6  # the tool says so itself
+_TRANSFERS = {"near": ("Local Socket", "HITM"), "far": ("Remote Socket", "writer socket")}
+
+
+def _is_mlc(head: bytes) -> bool:
+    return b"Memory Latency Checker" in head[:4096]
+
+
+@fact_format("mlc", recognises=_is_mlc)
+def read_mlc(path: Path) -> Facts:
+    """Return what an output of Intel Memory Latency Checker says, whatever parts it has."""
+    lines = Lines(path)
+    title = next((text.strip() for text in lines.lines if "Memory Latency Checker" in text), "")
+    latency = _matrix(lines, "Measuring idle latencies", "idle latency in ns")
+    bandwidth = _matrix(lines, "Measuring Memory Bandwidths between nodes", "bandwidth in MB/s")
+    if latency is None and bandwidth is None:
+        start = "Measuring idle latencies"
+        raise lines.fail(
+            len(lines.lines), f"found no table of latencies or bandwidths, accepted one ({start})"
+        )
+    if bandwidth is not None:
+        scaled = tuple(tuple(v * BYTES_PER_MB for v in row) for row in bandwidth.values)
+        bandwidth = Matrix(scaled, bandwidth.place)
+    return Facts(
+        "mlc",
+        title or "Intel Memory Latency Checker",
+        latency_ns=latency,
+        bandwidth_bytes_per_s=bandwidth,
+        transfer_ns=_transfers(lines),
+    )
+
+
+def _matrix(lines: Lines, start: str, what: str) -> Matrix | None:
+    """Return the table between nodes that follows a heading, None without the heading."""
+    heading = lines.find(start)
+    if heading is None:
+        return None
+    header = lines.find("Numa node", heading)
+    while header is not None and len(lines.fields(header)) == 2:  # the heading of the columns
+        header = lines.find("Numa node", header)
+    following = lines.find("Measuring", heading) or len(lines.lines) + 1
+    if header is None or header > following:
+        raise lines.fail(heading, f"{what}: found no table behind this line, accepted one by node")
+    return lines.matrix(header + 1, lines.fields(header)[2:], what)
+
+
+def _transfers(lines: Lines) -> dict[str, Fact[float]]:
+    """Return latencies of lines that another core has modified, there and back, halved."""
+    found: dict[str, Fact[float]] = {}
+    for number, text in enumerate(lines.lines, 1):
+        if text.startswith("Local Socket") and "HITM" in text:
+            value = lines.number(text.split()[-1], number, "latency in ns")
+            found["near"] = Fact(value / 2.0, f"line {number}")
+        if text.startswith("Remote Socket") and "writer socket" in text:
+            rows = [lines.fields(number + offset) for offset in range(3, 11)]
+            values = [
+                float(field)
+                for row in rows
+                for field in row[1:]
+                if re.fullmatch(r"\d+\.\d+", field) and re.fullmatch(r"\d+", row[0])
+            ]
+            if values:
+                found["far"] = Fact(sum(values) / len(values) / 2.0, f"line {number}")
+    return found
