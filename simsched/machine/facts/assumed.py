@@ -71,3 +71,12 @@ def core_rate(latency_ns: float) -> float:
 def latency_ns(distance: float) -> float:
     """Return the idle latency at a distance of the operating system, in nanoseconds."""
     return LOCAL_NS + UNIT_NS * max(0.0, distance - 10.0)
+
+
+#: Of a device that no file describes further: a GPU of 2017 to 2020 in a server.
+DEVICE_BYTES_PER_S, DEVICE_LINK_BYTES_PER_S, PEER_BYTES_PER_S = 900e9, 12e9, 25e9
+DEVICE = "a GPU of 2017 to 2020 in a server: 7 TFLOP/s, 16 GiB, 900 GB/s"
+DEVICE_LINK = "PCIe 3.0 x16, of which 12 of 15.75 GB/s are reached in each direction"
+PEER = "25 GB/s for each link between two devices, in each direction"
+COPY = "a copy that is asked for; the system has no table of it"
+LAUNCH = "launch of a kernel and the notice of its end"

@@ -53,11 +53,15 @@ class Node:
 
 @dataclass(frozen=True)
 class Device:
-    """A device with memory of its own: its name, and the package or domain that it hangs on."""
+    """A device with memory of its own: its name, and the package or memory node that it is near.
+
+    `peers` are numbers of links to other devices by their names.
+    """
 
     name: str
     package: int | None = None
-    domain: int | None = None
+    node: int | None = None
+    peers: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simsched.machine.facts.document import Assumed, Content, most_important
+from simsched.machine.facts.content import Assumed, most_important
+from simsched.machine.facts.document import Document
 from simsched.machine.facts.gathered import gather
 from simsched.machine.facts.registry import read_facts
 from simsched.machine.written import document_yaml
@@ -70,7 +71,7 @@ def described(paths: Sequence[Path], format_name: str | None = None) -> Describe
     """
     gathered = gather([(path, read_facts(path, format_name)) for path in paths])
     topology = gathered.topology
-    content = Content(gathered)
+    content = Document(gathered)
     n_packages = len({core.package for core in topology.cores})
     summary = {
         "packages": n_packages,
@@ -78,6 +79,7 @@ def described(paths: Sequence[Path], format_name: str | None = None) -> Describe
         "cores": len(topology.cores),
         "threads": sum(len(core.threads) for core in topology.cores),
         "memory_nodes": len(topology.nodes),
+        "devices": len(gathered.devices),
         "formats": list(gathered.files),
     }
     model = gathered.model or "unnamed processor"
@@ -86,9 +88,4 @@ def described(paths: Sequence[Path], format_name: str | None = None) -> Describe
         f"{packages}{model}, {summary['cores']} cores, from {', '.join(gathered.files)}"
     )
     warnings = [*gathered.warnings, *content.warnings]
-    if gathered.devices:
-        names = ", ".join(device.name for device in gathered.devices)
-        warnings.append(
-            f"left out: devices {names}; docs/adding-a-machine.md says how to add one by hand"
-        )
     return Described(document_yaml(document), summary, tuple(content.assumed), tuple(warnings))

@@ -3,55 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
 from simsched.files.units import format_bandwidth, format_frequency, format_size
 from simsched.machine.facts import assumed
+from simsched.machine.facts.content import Content, Pair
 from simsched.machine.facts.contents import Core, Node
-from simsched.machine.facts.gathered import Gathered, Stated
+from simsched.machine.facts.devices import add_devices
+from simsched.machine.facts.gathered import Stated
 from simsched.machine.facts.layout import Block, blocks, core_names, entries
 from simsched.machine.facts.transfers import transfer_ns
 
-Pair = list[Any]
-
-#: What matters for programs that wait for memory, the most important first.
-WEIGHTS = ("bandwidth of", "core_cap", "bandwidth between", "latency of paths", "cache")
 SAME, NEAR, FAR = "local", "near", "far"
 
 
-@dataclass(frozen=True)
-class Assumed:
-    """An assumed value: what it is, as a person would say it, and the value."""
-
-    what: str
-    value: str
-
-    @property
-    def weight(self) -> int:
-        """Place among what matters for bandwidth-bound programs; the least is first."""
-        found = (i for i, start in enumerate(WEIGHTS) if self.what.startswith(start))
-        return next(found, len(WEIGHTS))
-
-
-@dataclass
-class Content:
-    """The content of a machine file under construction, with what is assumed in it."""
-
-    gathered: Gathered
-    assumed: list[Assumed] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def assume(self, value: str | float | list[Any], rule: str, what: str) -> Pair:
-        """Return an assumed value with its rule, and note it."""
-        shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-        self.assumed.append(Assumed(what, shown))
-        return [value, f"assumed: {rule}"]
+class Document(Content):
+    """The content of a machine file, section by section."""
 
     def document(self, description: str) -> dict[str, Any]:
         """Return the content of the file."""
-        return {
+        found: dict[str, Any] = {
             "description": description,
             "sources": self._sources(),
             "cores": self._cores(),
@@ -63,12 +35,10 @@ class Content:
             "paths": self._paths(),
             "costs": self._costs(),
         }
+        add_devices(self, found)
+        return found
 
     # -------------------------------------------------------------------------------------------
-
-    @property
-    def _key(self) -> str:
-        return self.gathered.topology_key
 
     def _sources(self) -> dict[str, Any]:
         found = {
@@ -117,9 +87,9 @@ class Content:
             )
         return [
             {
-                "count": [block.count, self._key],
-                "domains": [block.domains, self._key],
-                "cores": {names[kind]: [n, self._key] for kind, n in block.cores.items()},
+                "count": [block.count, self.key],
+                "domains": [block.domains, self.key],
+                "cores": {names[kind]: [n, self.key] for kind, n in block.cores.items()},
             }
             for block in found
         ]
@@ -160,19 +130,19 @@ class Content:
         rate = format_bandwidth(self._clock * per_cycle)
         latency = f"{cycles / self._clock * 1e9:.3g} ns"
         content: dict[str, Any] = {
-            "capacity": [format_size(capacity), self._key],
+            "capacity": [format_size(capacity), self.key],
             "bandwidth": self.assume(
                 rate, assumed.CACHE_RATE.format(per_cycle), f"cache L{level}: bandwidth"
             ),
             "latency": self.assume(
                 latency, assumed.CACHE_LATENCY.format(cycles), f"cache L{level}: latency"
             ),
-            "shared_by": [sharing, self._key],
+            "shared_by": [sharing, self.key],
         }
         differing = {
             names[kind]: {
-                "capacity": [format_size(size), self._key],
-                "shared_by": [cores, self._key],
+                "capacity": [format_size(size), self.key],
+                "shared_by": [cores, self.key],
             }
             for kind, (size, cores) in list(of_kind.items())[1:]
             if (size, cores) != (capacity, sharing)
@@ -193,7 +163,7 @@ class Content:
             known = [node.capacity_bytes for node in nodes if node.capacity_bytes]
             size = min(known, default=assumed.CAPACITY_BYTES * self._n_cores(first.domain))
             capacity = (
-                [format_size(size), self._key]
+                [format_size(size), self.key]
                 if known
                 else self.assume(format_size(size), assumed.CAPACITY, f"capacity of {name}")
             )
@@ -286,7 +256,7 @@ class Content:
                 rate = self.assume(
                     text, assumed.LINK, f"bandwidth between domains, {name} packages"
                 )
-            found[name] = {"connects": [pairs, self._key], "bandwidth": rate}
+            found[name] = {"connects": [pairs, self.key], "bandwidth": rate}
         return found
 
     def _hops(self) -> Pair:
@@ -296,7 +266,7 @@ class Content:
         n = self.gathered.topology.n_domains
         hops = {SAME: 0, NEAR: 1, FAR: 2}
         rows = [[hops[self._reach(i, j)] for j in range(n)] for i in range(n)]
-        return [rows, f"{self._key}: packages"]
+        return [rows, f"{self.key}: packages"]
 
     def _paths(self) -> dict[str, Any]:
         """Return a rule for each node and latency."""
@@ -403,9 +373,3 @@ class Content:
 
 def _if_any(key: str, value: Any) -> dict[str, Any]:
     return {key: value} if value else {}
-
-
-def most_important(found: Iterable[Assumed], count: int) -> list[Assumed]:
-    """Return what matters most for bandwidth-bound programs, each thing once."""
-    by_name = {item.what: item for item in found}
-    return sorted(by_name.values(), key=lambda item: item.weight)[:count]

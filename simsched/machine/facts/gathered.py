@@ -162,8 +162,8 @@ def _check_sizes(gathered: Gathered, path: Path) -> None:
             where, _ = gathered.files[found.key]
             listed = " or ".join(map(str, sorted(accepted)))
             raise ConfigurationError(
-                f"{located(where, found.place)}: found {found.value.shape[0]} rows, accepted {listed}: "
-                f"{path} has so many {what}"
+                f"{located(where, found.place)}: found {found.value.shape[0]} rows, "
+                f"accepted {listed}: {path} has so many {what}"
             )
 
 
@@ -184,6 +184,6 @@ def _contradictions(gathered: Gathered) -> list[str]:
         return []
     where = gathered.files[latency.key][0]
     return [
-        f"{located(where, latency.place)}: latencies contradict the distances of the system by up to "
-        f"{worst:.0%}; the latencies are taken, the distances only order first touch"
+        f"{located(where, latency.place)}: latencies contradict the distances of the system by "
+        f"up to {worst:.0%}; the latencies are taken, the distances only order first touch"
     ]

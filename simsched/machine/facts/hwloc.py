@@ -31,7 +31,8 @@ UNIFIED, INSTRUCTIONS = "0", "2"
 PACKAGES = ("Package", "Socket")
 LOCAL_DISTANCE = 10
 _CLOCK = re.compile(r"@\s*([\d.]+)\s*GHz")
-_DEVICE = re.compile(r"(cuda|rsmi|ze|opencl\d+d)\d+")
+#: names of accelerators in CUDA, ROCm, Level Zero and OpenCL
+_INTERFACES = (r"cuda\d+", r"rsmi\d+", r"ze\d+", r"opencl\d+d\d+")
 
 
 @dataclass(frozen=True)
@@ -258,12 +259,16 @@ def _node(
 
 
 def _devices(objects: list[_Object], packages: list[_Object]) -> Iterator[Device]:
-    """Yield accelerators, each once."""
-    for item in objects:
-        name = item.element.get("name", "")
-        if item.type == "OSDev" and _DEVICE.fullmatch(name):
+    """Yield accelerators; where several interfaces show them, those of the first one."""
+    devices = [item for item in objects if item.type == "OSDev"]
+    for prefix in _INTERFACES:
+        shown = [d for d in devices if re.fullmatch(prefix, d.element.get("name", ""))]
+        for item in shown:
             around = [above for above in item.above if above.type in PACKAGES]
-            yield Device(name, packages.index(around[-1]) if around else None)
+            package = packages.index(around[-1]) if around else None
+            yield Device(item.element.get("name", ""), package)
+        if shown:
+            return
 
 
 def _clock(root: ET.Element, model: str | None) -> Fact[float] | None:

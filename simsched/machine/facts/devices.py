@@ -1,0 +1,154 @@
+"""Devices beside the host in a machine file: a socket, a memory and a link for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from simsched.files.errors import ConfigurationError
+from simsched.files.units import format_bandwidth
+from simsched.machine.facts import assumed
+from simsched.machine.facts.content import Content
+from simsched.machine.facts.contents import Device
+
+NAME = "device"
+
+
+def add_devices(content: Content, document: dict[str, Any]) -> None:
+    """Add what stands for the devices of a topology to the content of a machine file.
+
+    A ConfigurationError names a device that is near a memory node or a package that is not there.
+    """
+    devices = content.gathered.devices
+    if not devices:
+        return
+    n_hosts = content.gathered.topology.n_domains
+    near = [_domain(content, device) for device in devices]
+    own = list(range(n_hosts, n_hosts + len(devices)))
+    rate = format_bandwidth(assumed.DEVICE_LINK_BYTES_PER_S)
+    document["cores"][NAME] = _core(content)
+    document["sockets"].append(
+        {
+            "count": [len(devices), content.key],
+            "domains": [1, content.key],
+            "cores": {NAME: [1, content.key]},
+        }
+    )
+    for entry in document["memory"].values():
+        entry["used_by"] = ["cpu"]
+    document["memory"][NAME] = _memory(content, own)
+    for level in document.get("caches", {}).values():
+        absent = "assumed: devices have no such level here"
+        level.setdefault("cores", {})[NAME] = {
+            "capacity": ["1 B", absent],
+            "shared_by": [1, absent],
+        }
+    links = document.setdefault("links", {})
+    pairs = [[a, b] for a, b in zip(near, own, strict=True)]
+    links["to_devices"] = {
+        "connects": [pairs, content.key],
+        "bandwidth": content.assume(rate, assumed.DEVICE_LINK, "bandwidth between host and device"),
+    }
+    _add_peers(content, links, own)
+    _add_hops(document, near)
+    document["paths"] |= _paths(content, own)
+    document["costs"]["kernel_launch"] = content.assume(
+        "5 us", assumed.LAUNCH, "cost kernel_launch"
+    )
+
+
+def _domain(content: Content, device: Device) -> int:
+    """Return the domain of the host that a device is near."""
+    topology = content.gathered.topology
+    if device.node is not None:
+        found = [node.domain for node in topology.nodes if node.number == device.node]
+        if not found:
+            listed = ", ".join(str(node.number) for node in topology.nodes)
+            raise ConfigurationError(
+                f"device {device.name}: found memory node {device.node}, accepted one of the "
+                f"topology: {listed}"
+            )
+        return found[0] or 0
+    packages = {core.package: core.domain for core in reversed(topology.cores)}
+    return packages.get(device.package or 0, 0)
+
+
+def _core(content: Content) -> dict[str, Any]:
+    return {
+        "processor": "gpu",
+        "clock": content.assume("1.4 GHz", assumed.DEVICE, f"clock of {NAME}"),
+        "ops_per_cycle": content.assume(5000, assumed.DEVICE, f"operations per cycle of {NAME}"),
+    }
+
+
+def _memory(content: Content, own: list[int]) -> dict[str, Any]:
+    rate = format_bandwidth(assumed.DEVICE_BYTES_PER_S)
+    return {
+        "kind": "HBM",
+        "at": own,
+        "used_by": "own",
+        "managed_by": "driver",
+        "capacity": content.assume("16 GiB", assumed.DEVICE, f"capacity of {NAME}"),
+        "bandwidth": content.assume(rate, assumed.DEVICE, f"bandwidth of {NAME}"),
+        "page": content.assume("4 KiB", assumed.PAGE, "size of pages"),
+    }
+
+
+def _add_peers(content: Content, links: dict[str, Any], own: list[int]) -> None:
+    """Add links between devices, those of the same width together."""
+    devices = content.gathered.devices
+    place = {device.name: domain for device, domain in zip(devices, own, strict=True)}
+    by_width: dict[int, list[list[int]]] = {}
+    for device in devices:
+        for other, width in device.peers.items():
+            if other.lower() in place and place[device.name] < place[other.lower()]:
+                pair = [place[device.name], place[other.lower()]]
+                by_width.setdefault(width, []).append(pair)
+    for width, pairs in sorted(by_width.items()):
+        rate = format_bandwidth(width * assumed.PEER_BYTES_PER_S)
+        links[f"peers_{width}"] = {
+            "connects": [pairs, f"{content.key}: links between devices"],
+            "bandwidth": content.assume(rate, assumed.PEER, "bandwidth between devices"),
+        }
+
+
+def _add_hops(document: dict[str, Any], near: list[int]) -> None:
+    """Extend a matrix of hops: a device is one hop beyond the domain that it is near."""
+    if "hops" not in document:
+        return
+    rows, source = document["hops"]
+    beyond = [*([n, 0] for n in range(len(rows))), *([domain, 1] for domain in near)]
+    document["hops"] = [
+        [
+            [
+                0 if i == j else rows[one][other] + extra + more
+                for j, (other, more) in enumerate(beyond)
+            ]
+            for i, (one, extra) in enumerate(beyond)
+        ],
+        source,
+    ]
+
+
+def _paths(content: Content, own: list[int]) -> dict[str, Any]:
+    """Return the rules of paths into and out of devices, and within them."""
+    rate = format_bandwidth(assumed.DEVICE_LINK_BYTES_PER_S)
+    inside = format_bandwidth(assumed.DEVICE_BYTES_PER_S)
+
+    def copies() -> dict[str, Any]:
+        return {
+            "latency": content.assume("10 us", assumed.COPY, "latency of copies"),
+            "core_cap": content.assume(rate, assumed.DEVICE_LINK, "rate of copies"),
+        }
+
+    apart = content.assume(255, assumed.COPY, "distances of devices")
+    return {
+        "into_devices": {"domains": own, **copies(), "os_distance": apart},
+        "out_of_devices": {"to": NAME, **copies(), "os_distance": apart},
+        "in_devices": {
+            "to": NAME,
+            "hops": 0,
+            "latency": content.assume("400 ns", assumed.DEVICE, "latency in devices"),
+            "core_cap": content.assume(inside, assumed.DEVICE, f"bandwidth of {NAME}"),
+            "os_distance": content.assume(10, assumed.COPY, "distances of devices"),
+        },
+    }
