@@ -79,6 +79,26 @@ def _check_classes(graph: TaskGraph, kinds: list[str], where: str) -> None:
             )
 
 
+def used_threads(machine: Machine, workload: Workload, worker_thread: IntArray) -> IntArray:
+    """Return the hardware threads without those of devices for which a program has no costs.
+
+    All of them are returned where data are not copied, where the machine has timings, which the
+    program may take, or where the program has costs for processors that no worker has: one of these
+    may be the device's.
+    """
+    if not machine.copies_data or machine.timings:
+        return worker_thread
+    known = workload.graph.kinds
+    idle = np.zeros(len(worker_thread), bool)
+    for place, thread in enumerate(worker_thread.tolist()):
+        group = machine.core_groups[machine.thread_group[thread]]
+        node = machine.own_node(int(machine.thread_domain[thread]))
+        idle[place] = group.kind not in known and machine.nodes[node].has_driver
+    kinds = {machine.core_groups[machine.thread_group[t]].kind for t in worker_thread[~idle]}
+    unused = [name for name in known if name not in kinds]
+    return worker_thread if idle.all() or unused else worker_thread[~idle]
+
+
 def whole_program_threads(
     machine: Machine, workload: Workload, worker_thread: IntArray
 ) -> IntArray:

@@ -10,7 +10,12 @@ import numpy as np
 from simsched.engine.interface.problem import Problem
 from simsched.engine.plans import resolve_plan
 from simsched.engine.problem import make_problem, random_stream
-from simsched.engine.processors import check_processors, machine_of_workers, whole_program_threads
+from simsched.engine.processors import (
+    check_processors,
+    machine_of_workers,
+    used_threads,
+    whole_program_threads,
+)
 from simsched.engine.replication import check_replicas, refuse_copied
 from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.timings import timed
@@ -51,7 +56,7 @@ def set_up(
     """Ask the policy for everything that it decides before the run, and check it."""
     workload.validate()
     program = timed(machine, workload)
-    threads = machine.place_workers(workers, pinning)
+    threads = used_threads(machine, program, machine.place_workers(workers, pinning))
     check_processors(machine, program, threads)
     if not policy.chooses_processors:
         threads = whole_program_threads(machine, program, threads)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from simsched.engine.processors import check_processors
+from simsched.engine.processors import check_processors, used_threads
 from simsched.engine.timings import timed
 from simsched.experiment.fingerprint import (
     content_key,
@@ -289,7 +289,9 @@ def check_executable(
 
     What is missing then is costs for a kind of processor, or timings for a size of task.
     """
-    check_processors(machine, timed(machine, workload), machine.place_workers(workers, pinning))
+    program = timed(machine, workload)
+    threads = used_threads(machine, program, machine.place_workers(workers, pinning))
+    check_processors(machine, program, threads)
 
 
 def check_fits(machine: Machine, workload: Workload) -> None:
