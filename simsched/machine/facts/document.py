@@ -44,6 +44,7 @@ class Document(Content):
         found = {
             key: {"kind": "measured", "reference": f"{path.name}: {facts.reference}"}
             for key, (path, facts) in self.gathered.files.items()
+            if not facts.devices or key == self.key
         }
         rule = "by the rule that is named with the value; no file says anything"
         return found | {"assumed": {"kind": "assumed", "reference": rule}}
