@@ -20,6 +20,8 @@ PS_PER_S = 10**12
 PER_PS = 1e-12  #: converts a rate per second into a rate per picosecond, picoseconds into seconds
 HALF = Decimal("0.5")
 _NUMBER_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*)?")
+_BITS = re.compile(r"([kMGT]?)(?:i?bit|b)(/s|ps)?")
+_BITS_PER_BYTE = 8
 _SIZE_UNITS = ("B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -140,6 +142,9 @@ def _parse(text: object, dimension: Dimension) -> Decimal:
         raise ValueError(refused)
     number, unit = match.groups()
     if unit not in dimension.units:
+        if unit and (bits := _BITS.fullmatch(unit)) and dimension.units[0].startswith("B"):
+            in_bytes = f"{float(number) / _BITS_PER_BYTE:g} {bits[1]}B{'/s' * (bits[2] is not None)}"
+            raise ValueError(f"{refused}; {number} {unit} counts bits: {in_bytes!r}")
         close = nearest(unit, dimension.units) if unit else None
         if close and close[0].casefold() != unit[0].casefold():
             close = None  # another prefix is another quantity

@@ -15,7 +15,7 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError, expect, nearest, unknown_name
 from simsched.files.resources import shipped
-from simsched.files.units import format_bandwidth, format_time
+from simsched.files.units import format_bandwidth, format_frequency, format_time
 from simsched.files.yaml_reader import Document, FieldError, read_document, validate_document
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
 from simsched.machine.resolve import resolve
@@ -102,6 +102,7 @@ def check_machine(name_or_path: str | Path) -> list[str]:
         *_idle_links(file, machine),
         *_odd_latencies(machine),
         *_odd_kinds(document, file),
+        *_odd_sizes(document, file),
         *_missing_costs(file),
     ]
 
@@ -268,6 +269,14 @@ def _odd_latencies(machine: Machine) -> Iterator[str]:
             )
         ):
             yield f"{machine.name}: cache {outer.name} answers sooner than {inner.name} inside it"
+    odd = list(_nearer_than_own(machine))
+    if odd:
+        more = f" (and {len(odd) - 1} more paths)" if len(odd) > 1 else ""
+        yield f"{machine.name}: {odd[0]}{more}"
+
+
+def _nearer_than_own(machine: Machine) -> Iterator[str]:
+    """Say of which nodes of other domains the latency is less than of a domain's own."""
     for domain, row in enumerate(machine.paths):
         for node, path in zip(machine.nodes, row, strict=True):
             if node.domain is None or node.domain == domain:
@@ -279,10 +288,26 @@ def _odd_latencies(machine: Machine) -> Iterator[str]:
             ]
             if own and path.latency_ps < min(own):
                 yield (
-                    f"{machine.name}: domain {domain} reaches {node.name} in"
-                    f" {format_time(path.latency_ps)},"
+                    f"domain {domain} reaches {node.name} in {format_time(path.latency_ps)},"
                     f" its own {node.kind} in {format_time(min(own))}"
                 )
+
+
+#: Clocks above and memory below these are out of the ordinary.
+ODD_CLOCK_HZ, ODD_NODE_BYTES_PER_S = 8e9, 0.5e9
+
+
+def _odd_sizes(document: Document, file: MachineFile) -> Iterator[str]:
+    """Warn of values that are likely to be in another unit."""
+    for name, cores in file.cores.items():
+        if cores.clock.value > ODD_CLOCK_HZ:
+            found = f"found {format_frequency(cores.clock.value)}, more than any core has"
+            yield document.located(("cores", name, "clock"), found)
+    for name, memory in file.memory.items():
+        rate = memory.bandwidth.value
+        if memory.kind in ("DRAM", "HBM") and rate < ODD_NODE_BYTES_PER_S:
+            found = f"found {format_bandwidth(rate)}, less than any {memory.kind} has"
+            yield document.located(("memory", name, "bandwidth"), found)
 
 
 def _odd_kinds(document: Document, file: MachineFile) -> Iterator[str]:

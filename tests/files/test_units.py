@@ -174,3 +174,18 @@ def test_any_text_is_a_value_or_a_value_error(text: str) -> None:
 
 def test_unbounded_bandwidth_has_a_word() -> None:
     assert format_bandwidth(math.inf) == "unbounded"
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("42 Gb/s", "'5.25 GB/s'"), ("8 Mbit/s", "'1 MB/s'"), ("100 Gbps", "'12.5 GB/s'")],
+)
+def test_rates_in_bits_are_told_in_bytes(text: str, hint: str) -> None:
+    with pytest.raises(ValueError, match="counts bits") as caught:
+        parse_bandwidth(text)
+    assert str(caught.value).endswith(f"counts bits: {hint}")
+
+
+def test_sizes_in_bits_are_told_in_bytes() -> None:
+    with pytest.raises(ValueError, match="16 Gb counts bits: '2 GB'"):
+        parse_size("16 Gb")

@@ -364,6 +364,12 @@ def test_unknown_machine_names_the_nearest() -> None:
             "kind: DRAMM",
             "memory.dram.kind: found 'DRAMM', a kind of its own; did you mean 'DRAM'?",
         ),
+        ("clock: [2.5 GHz", "clock: [28 GHz", "cores.x1.clock: found 28 GHz, more than any core has"),
+        (
+            "bandwidth: [38 GB/s",
+            "bandwidth: [42 MB/s",
+            "memory.dram.bandwidth: found 42 MB/s, less than any DRAM has",
+        ),
         ("  lock_hold: [100 ns, guess]\n", "", "costs: taken as zero: lock_hold"),
         (
             "sources:\n",
