@@ -85,7 +85,7 @@ def _access_paths(
         caps = _shared_caps(path.core_cap_bytes_per_s, n_smt)
         write_caps = _shared_caps(path.write_core_cap, n_smt)
         links = [(first_link + link, load) for link, load in path.link_loads]
-        own = [(node, path.node_weight)]
+        own = _controllers(machine, node, first_link, path.node_weight)
         cache = machine.nodes[node].memory_side_cache
         if cache is None:
             access[domain, node] = table.add(path.latency_ps, caps, own + links)
@@ -99,6 +99,16 @@ def _access_paths(
     return access, hit, write
 
 
+def _controllers(
+    machine: Machine, node: int, first_link: int, weight: float = 1.0
+) -> list[tuple[int, float]]:
+    """Return what a byte of a node loads behind caches: the node, and a controller it shares."""
+    shared = machine.nodes[node].controller
+    if shared is None:
+        return [(node, weight)]
+    return [(node, weight), (first_link + len(machine.links) + shared, weight)]
+
+
 def _copy_paths(machine: Machine, n_smt: int, table: _Table, first_link: int) -> Int32Array:
     """Return the paths of copies from node to node."""
     n_nodes = len(machine.nodes)
@@ -108,7 +118,7 @@ def _copy_paths(machine: Machine, n_smt: int, table: _Table, first_link: int) ->
     for source, target in np.ndindex(n_nodes, n_nodes):
         near = machine.nodes[target].domain
         crossed = () if near is None else machine.paths[near][source].link_loads
-        load = [(source, 1.0), (target, 1.0)]
+        load = _controllers(machine, source, first_link) + _controllers(machine, target, first_link)
         load += [(first_link + link, weight) for link, weight in crossed]
         if space[source] != space[target] and near is not None:
             path = machine.paths[near][source]

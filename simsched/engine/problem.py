@@ -20,7 +20,7 @@ from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.files.errors import ModelError
 from simsched.files.units import PER_PS, seconds_to_ps
 from simsched.machine.caches import CacheInstance, CacheLevel, MemorySideCache
-from simsched.machine.model import Machine
+from simsched.machine.model import Controller, Link, Machine
 from simsched.policy.contract.base import Placement
 from simsched.workload.graph import Workload
 
@@ -119,7 +119,7 @@ def _spaces(machine: Machine, core_of_worker: Int32Array) -> dict[str, Any]:
     return {
         "node_space": space,
         "worker_space": own[machine.core_domain[core_of_worker]],
-        "worker_has_flows": (~includes[groups]).astype(np.uint8),
+        "worker_includes": includes[groups].astype(np.uint8) if includes.any() else None,
         "domain_reaches": reaches,
         "space_is_device": is_device,
     }
@@ -132,16 +132,16 @@ def _n_classes(workload: Workload) -> int:
 
 
 def _resources(machine: Machine) -> tuple[FloatArray, Int32Array, FloatArray]:
-    """Return the capacities of all resources and the bandwidth curves of the nodes."""
+    """Return the capacities of all resources, and those that depend on the number of flows."""
     caches = [
         node.memory_side_cache for node in machine.nodes if node.memory_side_cache is not None
     ]
     rates = [node.bandwidth_bytes_per_s for node in machine.nodes]
     rates += [cache.bandwidth_bytes_per_s for cache in caches]
-    rates += [link.bandwidth_bytes_per_s for link in machine.links]
-    curves = [node.bandwidth_curve for node in machine.nodes] + [()] * (
-        len(caches) + len(machine.links)
-    )
+    shared: tuple[Link | Controller, ...] = (*machine.links, *machine.controllers)
+    rates += [resource.bandwidth_bytes_per_s for resource in shared]
+    curves = [node.bandwidth_curve for node in machine.nodes] + [()] * len(caches)
+    curves += [resource.bandwidth_curve for resource in shared]
     ptr = np.zeros(len(rates) + 1, np.int32)
     np.cumsum([len(curve) for curve in curves], out=ptr[1:])
     flat = [value * PER_PS for curve in curves for value in curve]

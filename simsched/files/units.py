@@ -143,7 +143,8 @@ def _parse(text: object, dimension: Dimension) -> Decimal:
     number, unit = match.groups()
     if unit not in dimension.units:
         if unit and (bits := _BITS.fullmatch(unit)) and dimension.units[0].startswith("B"):
-            in_bytes = f"{float(number) / _BITS_PER_BYTE:g} {bits[1]}B{'/s' * (bits[2] is not None)}"
+            per_s = "/s" if bits[2] else ""
+            in_bytes = f"{float(number) / _BITS_PER_BYTE:g} {bits[1]}B{per_s}"
             raise ValueError(f"{refused}; {number} {unit} counts bits: {in_bytes!r}")
         close = nearest(unit, dimension.units) if unit else None
         if close and close[0].casefold() != unit[0].casefold():

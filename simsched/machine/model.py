@@ -92,6 +92,8 @@ class MemoryNode:
     #: Whether the driver of a device manages it, with engines that copy blocks in and out;
     #: otherwise the operating system hands it out.
     has_driver: bool = False
+    #: Index of the controller that it shares with other nodes.
+    controller: int | None = None
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,19 @@ class Link:
 
     name: str
     bandwidth_bytes_per_s: float
+    #: By number of flows, as of memory nodes.
+    bandwidth_curve: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Controller:
+    """A memory controller that several nodes share."""
+
+    name: str
+    #: What it sustains for all of them together.
+    bandwidth_bytes_per_s: float
+    #: By number of flows, as of memory nodes.
+    bandwidth_curve: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -212,6 +227,8 @@ class Machine(Shown):
         Interconnect links.
     paths : tuple of tuple of Path, shape (n_domains, n_nodes)
         How each domain reaches each node.
+    controllers : tuple of Controller
+        Those that several nodes share.
     touch_order : ndarray of int32, shape (n_domains, n_nodes)
         Nodes by increasing operating-system distance from each domain: the order in which first
         touch tries them.
@@ -263,6 +280,7 @@ class Machine(Shown):
     sources: dict[str, str] = field(default_factory=dict)
     os_distance: IntArray | None = None
     changes: tuple[Change, ...] = ()
+    controllers: tuple[Controller, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Machine {self.name}: {self.description}>"

@@ -14,6 +14,7 @@ from simsched.files.limits import DOMAINS, WORKERS
 from simsched.files.yaml_reader import FieldError, key_path
 from simsched.machine import schema
 from simsched.machine.caches import CacheInstance, CacheLevel, MemorySideCache
+from simsched.machine.controllers import with_controllers
 from simsched.machine.model import (
     Change,
     CodeletTime,
@@ -29,7 +30,7 @@ from simsched.machine.model import (
 from simsched.machine.schema_caches import Cache, CacheOfCores
 from simsched.machine.topology import default_touch_order, number_threads
 from simsched.machine.users import users_in_place
-from simsched.machine.values import Sourced, value_or
+from simsched.machine.values import Sourced, expanded, value_or
 from simsched.machine.wires import Wires, check_domains, find_wires, link_graph
 
 _PATH_VALUES = (
@@ -70,6 +71,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
     hops = _hops(file, graph, n_domains)
     wires = find_wires(file, graph, int(layout.domain_socket[-1]) + 1)
     entries, nodes = _nodes(file, n_domains)
+    nodes, controllers = with_controllers(file, nodes)
     paths, distance, origin = _paths(file, layout, hops, entries, nodes, wires)
     groups = [_core_group(group, file.cores[group]) for group in layout.groups]
     sources = {key_path(loc): item.source for loc, item in schema.sourced_values(file)}
@@ -105,6 +107,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
         sources=sources,
         os_distance=distance,
         changes=tuple(_changes(file, layout)),
+        controllers=controllers,
     )
 
 
@@ -262,7 +265,7 @@ def _node(name: str, memory: schema.Memory, domain: int | None) -> MemoryNode:
         bandwidth_bytes_per_s=memory.bandwidth.value,
         peak_bandwidth_bytes_per_s=peak.value,
         domain=domain,
-        bandwidth_curve=tuple(value_or(memory.bandwidth_by_flows, ())),
+        bandwidth_curve=expanded(memory.bandwidth_by_flows),
         page_bytes=memory.page.value,
         has_driver=memory.managed_by == "driver",
         memory_side_cache=None

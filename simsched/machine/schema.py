@@ -15,11 +15,12 @@ from pydantic import BeforeValidator, Field, model_validator
 from simsched.files.errors import unknown_name
 from simsched.files.yaml_reader import FieldError, KeyPath, Section
 from simsched.machine.schema_caches import Cache, SideCache
-from simsched.machine.schema_links import LinkSpec
+from simsched.machine.schema_links import ControllerSpec, LinkSpec
 from simsched.machine.values import (
     Bandwidth,
     Bandwidths,
     Count,
+    Curve,
     Durations,
     Factor,
     Frequency,
@@ -144,8 +145,9 @@ class Memory(Section):
         What the controller sustains.
     peak_bandwidth : bandwidth, optional
         What the data sheet says; policies that read data sheets see it.
-    bandwidth_by_flows : list of bandwidths, optional
-        What it sustains with 1, 2, ... accesses at the same time; the last value holds beyond.
+    bandwidth_by_flows : list of bandwidths, or mapping of int to bandwidth, optional
+        What it sustains with 1, 2, ... accesses at the same time, or with these numbers of them:
+        linear in between, the first and the last value hold beyond.
     page : size
         Size of a page, for migration.
     cache : mapping, optional
@@ -163,7 +165,7 @@ class Memory(Section):
     managed_by: Literal["system", "driver"] = "system"
     bandwidth: Sourced[Bandwidth]
     peak_bandwidth: Sourced[Bandwidth] | None = None
-    bandwidth_by_flows: Sourced[Bandwidths] | None = None
+    bandwidth_by_flows: Sourced[Curve] | None = None
     page: Sourced[Size]
     cache: SideCache | None = None
 
@@ -174,7 +176,7 @@ class Memory(Section):
         peak = self.peak_bandwidth.value
         for key, values in (
             ("bandwidth", [self.bandwidth.value]),
-            ("bandwidth_by_flows", value_or(self.bandwidth_by_flows, ())),
+            ("bandwidth_by_flows", [rate for _, rate in value_or(self.bandwidth_by_flows, ())]),
         ):
             if any(value > peak for value in values):
                 raise FieldError((key, 0), "found more than peak_bandwidth, accepted: at most that")
@@ -321,6 +323,8 @@ class MachineFile(Section):
         Levels of processor caches, from the core outwards.
     memory : dict of str to mapping
         Memory nodes, in the order of the operating system.
+    controllers : dict of str to mapping
+        Memory controllers that several nodes share.
     links : dict of str to mapping
         Links between domains, with bandwidths of their own.
     hops : list of lists of int, optional
@@ -352,6 +356,7 @@ class MachineFile(Section):
     sockets: Annotated[list[Sockets], Field(min_length=1)]
     caches: dict[Name, Cache] = Field(default_factory=dict)
     memory: Annotated[dict[Name, Memory], Field(min_length=1)]
+    controllers: dict[Name, ControllerSpec] = Field(default_factory=dict)
     links: dict[Name, LinkSpec] = Field(default_factory=dict)
     hops: Sourced[list[list[Index]]] | None = None
     copy_shares: Literal["equal", "by_latency"] = "equal"

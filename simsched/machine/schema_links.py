@@ -1,4 +1,4 @@
-"""The shape of links in a machine file."""
+"""The shape of links and of shared controllers in a machine file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from simsched.files.yaml_reader import FieldError, Section
-from simsched.machine.values import Bandwidth, Index, Size, Sourced, value_or
+from simsched.machine.values import Bandwidth, Curve, Index, Name, Size, Sourced, value_or
 
 
 class Snooping(Section):
@@ -34,6 +34,25 @@ class Snooping(Section):
     response: Sourced[Size]
 
 
+class ControllerSpec(Section):
+    """A memory controller that several nodes share, besides what each of them sustains.
+
+    Parameters
+    ----------
+    nodes : list of str
+        Names of the nodes, for instance ``dram0`` and ``dram1``; each is behind one controller at
+        most.
+    bandwidth : bandwidth
+        What it sustains for all of them together.
+    bandwidth_by_flows : list of bandwidths, or mapping of int to bandwidth, optional
+        The same by the number of accesses at the same time, as for memory.
+    """
+
+    nodes: Sourced[Annotated[list[Name], Field(min_length=1)]]
+    bandwidth: Sourced[Bandwidth]
+    bandwidth_by_flows: Sourced[Curve] | None = None
+
+
 class LinkSpec(Section):
     """Links between pairs of domains, or one link that many paths share.
 
@@ -48,6 +67,8 @@ class LinkSpec(Section):
         out of each socket and one into it, crossed by the paths between it and others: network
         cards of computers at a switch that is never full; or one shared link that those paths
         cross whose rules list it.
+    bandwidth_by_flows : list of bandwidths, or mapping of int to bandwidth, optional
+        Of each link by the number of flows on it, as for memory.
     duplex : {"full", "half"}
         Whether `connects` makes one link per direction or one for both.
     snooping : mapping, optional
@@ -65,6 +86,7 @@ class LinkSpec(Section):
         | None
     ) = None
     crossed_by: Literal["remote", "all", "other sockets", "listed"] | None = None
+    bandwidth_by_flows: Sourced[Curve] | None = None
     duplex: Literal["full", "half"] = "full"
     snooping: Snooping | None = None
 

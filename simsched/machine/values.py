@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Generic, TypeVar, get_args
 
+import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
@@ -50,6 +51,14 @@ class Sourced(Generic[Value]):
 def value_or(given: Sourced[Value] | None, other: Other) -> Value | Other:
     """Return a value of a file, or another one where the file has none."""
     return other if given is None else given.value
+
+
+def expanded(given: Sourced[list[tuple[int, float]]] | None) -> tuple[float, ...]:
+    """Return a curve with 1, 2, ... flows up to the last number that is given, empty for none."""
+    if given is None:
+        return ()
+    counts, rates = zip(*given.value, strict=True)
+    return tuple(np.interp(np.arange(1, counts[-1] + 1), counts, rates).tolist())
 
 
 def _check_pair(data: object) -> object:
@@ -121,6 +130,21 @@ def sizes_in_bytes(data: object) -> object:
     return found
 
 
+def by_flows(data: object) -> object:
+    """Return bandwidths by number of flows, as pairs by number: a list from 1 on, or a mapping."""
+    if not isinstance(data, dict):
+        return list(enumerate(data, 1)) if isinstance(data, list) else data
+    if not data:
+        raise ValueError("found no number of flows, accepted: at least one")
+    for count in data:
+        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_FLOWS:
+            raise FieldError((str(count),), f"accepted: numbers of flows from 1 to {MOST_FLOWS}")
+    return sorted(data.items())
+
+
+MOST_FLOWS = 65536
+#: Bandwidth by the number of flows at the same time; between two numbers it is linear.
+Curve = Annotated[list[tuple[int, Bandwidth]], BeforeValidator(by_flows), Field(min_length=1)]
 Durations = Annotated[list[OperationTime], Field(min_length=2, max_length=2)]
 Count = Annotated[int, Field(ge=1, le=65536)]
 Index = Annotated[int, Field(ge=0)]

@@ -11,8 +11,8 @@ import networkx as nx
 from simsched.files.yaml_reader import FieldError
 from simsched.machine import schema
 from simsched.machine.model import Link
-from simsched.machine.schema_links import Snooping
-from simsched.machine.values import value_or
+from simsched.machine.schema_links import LinkSpec, Snooping
+from simsched.machine.values import expanded, value_or
 
 Route = tuple[int, ...]
 
@@ -74,7 +74,7 @@ class Wires:
 
 
 def link_graph(file: schema.MachineFile, n_domains: int) -> nx.DiGraph[int]:
-    """Return the domains and the links between them; an edge holds name, bandwidth and entry."""
+    """Return the domains and the links between them; an edge holds name and entry."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(n_domains))
     for name, link in file.links.items():
@@ -87,9 +87,7 @@ def link_graph(file: schema.MachineFile, n_domains: int) -> nx.DiGraph[int]:
             shared = link.duplex == "half"
             for one, other in ((left, right), (right, left)):
                 wire = f"{name}{left}-{right}" if shared else f"{name}{one}>{other}"
-                graph.add_edge(
-                    one, other, link=wire, bandwidth=link.bandwidth.value, snooping=link.snooping
-                )
+                graph.add_edge(one, other, link=wire, spec=link, snooping=link.snooping)
     return graph
 
 
@@ -117,17 +115,17 @@ def find_wires(file: schema.MachineFile, graph: nx.DiGraph[int], n_sockets: int)
             for socket in range(n_sockets):
                 out_of[socket] = (*out_of.get(socket, ()), len(links))
                 into[socket] = (*into.get(socket, ()), len(links) + 1)
-                links += [Link(f"{name}{socket}{way}", spec.bandwidth.value) for way in "><"]
+                links += [_link(f"{name}{socket}{way}", spec) for way in "><"]
         elif spec.crossed_by is not None:
             crossed[spec.crossed_by].append(len(links))
-            links.append(Link(name, spec.bandwidth.value))
+            links.append(_link(name, spec))
     listed = {links[index].name: index for index in crossed["listed"]}
     for _, _, edge in graph.edges(data=True):
         if edge["link"] not in index:
             index[edge["link"]] = len(links)
             if edge["snooping"] is not None:
                 snooping[len(links)] = edge["snooping"]
-            links.append(Link(edge["link"], edge["bandwidth"]))
+            links.append(_link(edge["link"], edge["spec"]))
     return Wires(
         tuple(links),
         _routes(graph, index),
@@ -139,6 +137,10 @@ def find_wires(file: schema.MachineFile, graph: nx.DiGraph[int], n_sockets: int)
         snooping,
         len(graph),
     )
+
+
+def _link(name: str, spec: LinkSpec) -> Link:
+    return Link(name, spec.bandwidth.value, expanded(spec.bandwidth_by_flows))
 
 
 def _routes(graph: nx.DiGraph[int], index: dict[str, int]) -> dict[tuple[int, int], Route]:

@@ -74,8 +74,9 @@ def test_costs_are_written_beside_the_machine(simsched, sampling):
         (("nowhere.csv",), "nowhere.csv: no such file"),
         (
             ("EMPTY",),
-            "empty: found contents of no known format; accepted with an explicit format: chrome, "
-            "mir, starpu_sampling, starvz, tasks_rec, wfformat",
+            "empty: found contents of no known format; accepted with an explicit format: "
+            "bandwidth_table, chrome, core_to_core, hwloc, lscpu, mir, mlc, numactl, nvidia_topo, "
+            "starpu_sampling, starvz, stream, tasks_rec, wfformat",
         ),
         (
             ("TRACE", "--format", "starvs"),

@@ -13,12 +13,13 @@ import simsched.hardware.calibrate_memory as memory
 import simsched.hardware.host as hosts
 from simsched.files.errors import ConfigurationError
 from simsched.hardware.calibrate import calibrate_machine
-from simsched.hardware.calibrate_document import machine_document, machine_yaml
+from simsched.hardware.calibrate_document import machine_document
 from simsched.hardware.calibrate_host import HostCache, read_host
 from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.calibrate_report import measured_rows
 from simsched.hardware.host import Load
 from simsched.hardware.topology import allowed_cores
+from simsched.machine.written import document_yaml
 from simsched.report.check import check_file
 
 from .calibrations import GB, TINY, calibration, is_plausible, measured, small, two_nodes
@@ -119,7 +120,7 @@ def test_this_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         assert any(name.startswith(f"{operation} ") for name in rows)
     assert "steal, distance 1" in rows or len(allowed_cores()) == 1
     file = tmp_path / "host.yaml"
-    file.write_text(machine_yaml(machine_document(found)), encoding="utf-8")
+    file.write_text(document_yaml(machine_document(found)), encoding="utf-8")
     lines, _ = check_file(str(file))  # with so little effort, values may look odd
     assert lines[0].startswith(f"{file}: machine, {len(real.threads)} cores")
 

@@ -26,12 +26,13 @@ from simsched.hardware.calibrate_costs import (
     task_costs,
     time_empty,
 )
-from simsched.hardware.calibrate_document import machine_document, machine_yaml
+from simsched.hardware.calibrate_document import machine_document
 from simsched.hardware.calibrate_probes import Measured
 from simsched.hardware.mode import Mode
 from simsched.hardware.program import make_program
 from simsched.hardware.topology import allowed_cores
 from simsched.machine import Machine, load_machine
+from simsched.machine.written import document_yaml
 
 from .calibrations import (
     COSTS,
@@ -48,7 +49,7 @@ from .support import needs_linux, policy_of
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
     file = tmp_path_factory.mktemp("calibrate") / "host.yaml"
-    file.write_text(machine_yaml(machine_document(calibration(small()))), encoding="utf-8")
+    file.write_text(document_yaml(machine_document(calibration(small()))), encoding="utf-8")
     return load_machine(file)
 
 

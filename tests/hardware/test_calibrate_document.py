@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simsched.hardware.calibrate_document import ASSUMED_COSTS, machine_document, machine_yaml
+from simsched.hardware.calibrate_document import ASSUMED_COSTS, machine_document
 from simsched.hardware.calibrate_host import Domain, Host, HostCache, HostNode
 from simsched.hardware.calibrate_memory import Stream
 from simsched.hardware.calibrate_report import measured_rows
@@ -17,6 +17,7 @@ from simsched.hardware.kernels import Kernel
 from simsched.hardware.measurements import Measurement
 from simsched.machine import Machine, load_machine
 from simsched.machine.model import KernelTime
+from simsched.machine.written import document_yaml
 from simsched.report.check import check_file
 
 from .calibrations import (
@@ -35,7 +36,7 @@ from .calibrations import (
 def written(path: Path, found: Calibration) -> Machine:
     """Return the machine of the calibration's file, which has no mistake and causes no warning."""
     file = path / "host.yaml"
-    file.write_text(machine_yaml(machine_document(found)), encoding="utf-8")
+    file.write_text(document_yaml(machine_document(found)), encoding="utf-8")
     assert check_file(str(file))[1] == []
     return load_machine(file)
 
@@ -243,7 +244,7 @@ def with_kernels(path: Path, kernels: list[Kernel], n_runs: int) -> Machine:
     document = machine_document(calibration(small()), kernels, [run] * n_runs)
     assert document["sources"]["kernels"]["kind"] == "measured"
     file = path / "host.yaml"
-    file.write_text(machine_yaml(document))
+    file.write_text(document_yaml(document))
     assert check_file(str(file))[1] == []
     return load_machine(file)
 

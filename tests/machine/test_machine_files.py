@@ -46,6 +46,26 @@ def test_a_level_is_filled_by_misses_unless_it_says_evictions(example: str, writ
     assert check_machine(path) == []
 
 
+def test_nodes_share_controllers_and_rates_depend_on_flows(example: str, write: Write) -> None:
+    extra = (
+        "controllers:\n"
+        "  both: {nodes: [[dram0, dram1], vendor], bandwidth: [40 GB/s, vendor],"
+        " bandwidth_by_flows: [{1: 10 GB/s, 3: 40 GB/s}, vendor]}\n"
+        "links:\n"
+    )
+    machine = load_machine(write(example.replace("links:\n", extra, 1)))
+    assert [node.controller for node in machine.nodes] == [0, 0]
+    assert machine.controllers[0].bandwidth_curve == (10e9, 25e9, 40e9)
+    for old, new, message in (
+        ("[dram0, dram1]", "[dram0, dram7]", "nodes[0][1]: unknown memory node 'dram7'"),
+        ("[dram0, dram1]", "[dram0, dram0]", "found dram0 a second time, accepted: one"),
+        ("{1: 10 GB/s", "{0: 10 GB/s", "accepted: numbers of flows from 1 to 65536"),
+    ):
+        with pytest.raises(ConfigurationError) as caught:
+            load_machine(write(example.replace("links:\n", extra, 1).replace(old, new, 1)))
+        assert message in str(caught.value)
+
+
 def test_the_guides_example_loads_without_warnings(example: str, write: Write) -> None:
     path = write(example)
     machine = load_machine(path)
@@ -364,7 +384,11 @@ def test_unknown_machine_names_the_nearest() -> None:
             "kind: DRAMM",
             "memory.dram.kind: found 'DRAMM', a kind of its own; did you mean 'DRAM'?",
         ),
-        ("clock: [2.5 GHz", "clock: [28 GHz", "cores.x1.clock: found 28 GHz, more than any core has"),
+        (
+            "clock: [2.5 GHz",
+            "clock: [28 GHz",
+            "cores.x1.clock: found 28 GHz, more than any core has",
+        ),
         (
             "bandwidth: [38 GB/s",
             "bandwidth: [42 MB/s",

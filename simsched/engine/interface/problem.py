@@ -129,7 +129,11 @@ class Problem:
     n_nodes = length("node_capacity_bytes", COUNT)
     n_node_kinds = largest("node_kind")
     n_distances = largest("domain_hops", gloss="distance classes that can occur", plus=2)
-    n_resources = length("resource_capacity", COUNT, "nodes, their memory-side caches, then links")
+    n_resources = length(
+        "resource_capacity",
+        COUNT,
+        "nodes, their memory-side caches, links, controllers",
+    )
     n_curve = length("curve", LENGTH)
     n_blocks = length("block_bytes")
     n_granules = length("granule_frame", LENGTH)
@@ -140,7 +144,7 @@ class Problem:
     n_replicas = length("replica", gloss="most of a block", axis=1)
     n_changes = length("change_ps", gloss="of the speed of cores")
     n_classes: int = number(FEW, "task classes of the workload, each with its pool")
-    n_spaces = length("space_is_device", COUNT, "memory spaces: nodes that the same domains use")
+    n_spaces = length("space_is_device", gloss="memory spaces: nodes that the same domains use")
     copies_data: bool = number(gloss="there are several memory spaces, to which blocks are copied")
 
     worker_core: Int32Array = array(
@@ -244,18 +248,30 @@ class Problem:
         "how near each node is to a domain, 0 the nearest",
         needs="n_replicas",
     )
-    node_space: Int32Array = array("n_nodes", index("n_spaces"))
-    worker_space: Int32Array = array(
-        "n_workers", index("n_spaces"), "to which blocks are copied for each worker"
+    worker_includes: ByteArray | None = array(
+        "n_workers",
+        FLAG,
+        "operations of the worker's tasks include what their accesses take",
+        optional=True,
     )
-    worker_has_flows: ByteArray = array(
-        "n_workers", FLAG, "what its tasks access flows; otherwise their operations include it"
+    node_space: Int32Array = array("n_nodes", index("n_spaces"), needs="copies_data")
+    worker_space: Int32Array = array(
+        "n_workers",
+        index("n_spaces"),
+        "to which blocks are copied for each worker",
+        needs="copies_data",
     )
     domain_reaches: ByteArray = array(
-        "n_domains, n_spaces", FLAG, "spaces whose blocks the domain's workers use in place"
+        "n_domains, n_spaces",
+        FLAG,
+        "spaces whose blocks the domain's workers use in place",
+        needs="copies_data",
     )
     space_is_device: ByteArray = array(
-        "n_spaces", FLAG, "copies of the space use engines, one in each direction"
+        "n_spaces",
+        FLAG,
+        "copies of the space use engines, one in each direction",
+        needs="copies_data",
     )
     costs: RuntimeCosts = part("costs.", "what the runtime charges")
     timer_period_ps: int = number(INSTANT_PS, "of the policy's timer; 0 for none")

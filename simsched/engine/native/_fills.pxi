@@ -22,7 +22,7 @@ cdef int _fill_problem(ssk_problem_t *c, object problem, list kept) except -1:
     c.n_replicas = _whole(_length(problem, "replica", 1), "n_replicas", 0, MAX_INT32)
     c.n_changes = _whole(_length(problem, "change_ps", 0), "n_changes", 0, MAX_INT32)
     c.n_classes = _number(problem, "n_classes", 1, MAX_INT32)
-    c.n_spaces = _whole(_length(problem, "space_is_device", 0), "n_spaces", 1, MAX_INT32)
+    c.n_spaces = _whole(_length(problem, "space_is_device", 0), "n_spaces", 0, MAX_INT32)
     c.copies_data = _number(problem, "copies_data", 0, 1)
     c.n_paths = _whole(_length(problem.paths, "latency_ps", 0), "n_paths", 1, MAX_INT32)
     c.n_crossings = _whole(_length(problem.paths, "resource", 0), "n_crossings", 0, MAX_INT64)
@@ -103,11 +103,16 @@ cdef int _fill_problem(ssk_problem_t *c, object problem, list kept) except -1:
         c.replica = <const int32_t *>_array(kept, problem, "replica", np.int32, (c.n_blocks, c.n_replicas))
     if c.n_replicas:
         c.node_rank = <const int32_t *>_array(kept, problem, "node_rank", np.int32, (c.n_domains, c.n_nodes))
-    c.node_space = <const int32_t *>_array(kept, problem, "node_space", np.int32, (c.n_nodes,))
-    c.worker_space = <const int32_t *>_array(kept, problem, "worker_space", np.int32, (c.n_workers,))
-    c.worker_has_flows = <const uint8_t *>_array(kept, problem, "worker_has_flows", np.uint8, (c.n_workers,))
-    c.domain_reaches = <const uint8_t *>_array(kept, problem, "domain_reaches", np.uint8, (c.n_domains, c.n_spaces))
-    c.space_is_device = <const uint8_t *>_array(kept, problem, "space_is_device", np.uint8, (c.n_spaces,))
+    if problem.worker_includes is not None:
+        c.worker_includes = <const uint8_t *>_array(kept, problem, "worker_includes", np.uint8, (c.n_workers,))
+    if c.copies_data:
+        c.node_space = <const int32_t *>_array(kept, problem, "node_space", np.int32, (c.n_nodes,))
+    if c.copies_data:
+        c.worker_space = <const int32_t *>_array(kept, problem, "worker_space", np.int32, (c.n_workers,))
+    if c.copies_data:
+        c.domain_reaches = <const uint8_t *>_array(kept, problem, "domain_reaches", np.uint8, (c.n_domains, c.n_spaces))
+    if c.copies_data:
+        c.space_is_device = <const uint8_t *>_array(kept, problem, "space_is_device", np.uint8, (c.n_spaces,))
     c.costs.steal_probe_ps = _values(kept, problem.costs.steal_probe_ps, &c.costs.n_steal_probe)
     c.costs.steal_ps = _values(kept, problem.costs.steal_ps, &c.costs.n_steal)
     c.change_ps = <const int64_t *>_array(kept, problem, "change_ps", np.int64, (c.n_changes,))

@@ -105,9 +105,9 @@ cdef extern from "ssk.h" nogil:
         const uint8_t * follows
         const int32_t * replica
         const int32_t * node_rank
+        const uint8_t * worker_includes
         const int32_t * node_space
         const int32_t * worker_space
-        const uint8_t * worker_has_flows
         const uint8_t * domain_reaches
         const uint8_t * space_is_device
         ssk_costs_t costs

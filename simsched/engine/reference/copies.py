@@ -199,7 +199,8 @@ class Copies:
                 if not self._claims.get((block, other)):
                     self._drop(block, other)
             self._homes.node[block] = self._rooms.node[block, space]
-            if not self._problem.worker_has_flows[worker]:
+            includes = self._problem.worker_includes
+            if includes is not None and includes[worker]:
                 self._sim.memory.caches.forget(block)
             under_way = (self._running.values(), self._handed, *self._ended)
             for copy in chain(*under_way, self._drivers.preparing.values()):

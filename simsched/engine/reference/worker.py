@@ -328,7 +328,8 @@ class Worker:
             sim.observe_start(task, self.index)
         span = slice(first, last)
         total = int(graph.read_bytes[span].sum()) + int(graph.written_bytes[span].sum())
-        if first < last and sim.problem.worker_has_flows[self.index]:
+        includes = sim.problem.worker_includes
+        if first < last and not (includes is not None and includes[self.index]):
             yield from self._access(task, Remaining(first, last, last - first, total, ops))
         else:
             sim.record.requested_bytes += total

@@ -30,6 +30,7 @@ def machine_description(machine: Machine) -> Description:
         "domains": _domains(machine),
         "caches": [_cache(machine, level) for level in machine.caches],
         "memory": _memory(machine),
+        "controllers": _controllers(machine),
         "links": _links(machine),
         "paths": _paths(machine),
         "costs": _costs(machine),
@@ -236,6 +237,26 @@ def _node(machine: Machine, where: str, node: MemoryNode) -> list[Fact]:
         ("latency of a miss", format_time(cache.miss_latency_ps), "miss_latency"),
     )
     return [*found, Fact(f"direct-mapped cache in front, {cache.mapping} mapping", below=below)]
+
+
+def _controllers(machine: Machine) -> list[Fact]:
+    """Return the controllers that several nodes share."""
+    found = []
+    for index, controller in enumerate(machine.controllers):
+        behind = [node.name for node in machine.nodes if node.controller == index]
+        where = f"controllers.{controller.name}"
+        below = _facts(
+            machine,
+            where,
+            ("bandwidth", format_bandwidth(controller.bandwidth_bytes_per_s)),
+            (
+                "bandwidth with 1, 2, ... flows",
+                _bandwidths(controller.bandwidth_curve),
+                "bandwidth_by_flows",
+            ),
+        )
+        found.append(Fact(f"{controller.name}: of {', '.join(behind)}", below=below))
+    return found
 
 
 def _bandwidths(values: Iterable[float]) -> str:

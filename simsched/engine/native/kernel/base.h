@@ -83,6 +83,12 @@ static inline int32_t ssk_n_entities(const ssk_problem_t *problem)
     return problem->n_workers + (problem->copies_data ? problem->n_spaces * problem->n_spaces : 0);
 }
 
+/* Whether the operations of a worker's tasks include what their accesses take. */
+static inline bool ssk_includes_accesses(const ssk_problem_t *problem, int32_t worker)
+{
+    return problem->worker_includes != NULL && problem->worker_includes[worker];
+}
+
 /* A random integer below n; docs/semantics.md, rule T4. */
 static inline uint32_t ssk_draw_below(const ssk_random_t *random, uint32_t n)
 {

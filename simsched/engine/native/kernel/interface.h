@@ -206,7 +206,7 @@ typedef struct {
     int32_t n_nodes;
     int32_t n_node_kinds;
     int32_t n_distances; /* distance classes that can occur */
-    int32_t n_resources; /* nodes, their memory-side caches, then links */
+    int32_t n_resources; /* nodes, their memory-side caches, links, controllers */
     int64_t n_curve;
     int32_t n_blocks;
     int64_t n_granules;
@@ -279,12 +279,15 @@ typedef struct {
     const int32_t *replica;
     /* n_domains x n_nodes; unused where n_replicas is 0: how near each node is to a domain, 0 the nearest */
     const int32_t *node_rank;
-    const int32_t *node_space; /* n_nodes */
-    const int32_t *worker_space; /* n_workers: to which blocks are copied for each worker */
-    /* n_workers: what its tasks access flows; otherwise their operations include it */
-    const uint8_t *worker_has_flows;
-    const uint8_t *domain_reaches; /* n_domains x n_spaces: spaces whose blocks the domain's workers use in place */
-    const uint8_t *space_is_device; /* n_spaces: copies of the space use engines, one in each direction */
+    /* n_workers; may be NULL: operations of the worker's tasks include what their accesses take */
+    const uint8_t *worker_includes;
+    const int32_t *node_space; /* n_nodes; unused where copies_data is 0 */
+    /* n_workers; unused where copies_data is 0: to which blocks are copied for each worker */
+    const int32_t *worker_space;
+    /* n_domains x n_spaces; unused where copies_data is 0: spaces whose blocks the domain's workers use in place */
+    const uint8_t *domain_reaches;
+    /* n_spaces; unused where copies_data is 0: copies of the space use engines, one in each direction */
+    const uint8_t *space_is_device;
     ssk_costs_t costs; /* what the runtime charges */
     int64_t timer_period_ps; /* of the policy's timer; 0 for none */
     int64_t progress_limit_ps; /* a run in which no task ends for so long is given up */

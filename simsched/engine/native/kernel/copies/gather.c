@@ -255,7 +255,7 @@ int ssk_gathered(ssk_sim_t *sim, int32_t worker)
         if (!first_of_block(sim, w->access, w->access_end, i, &reads, &writes) || !writes)
             continue;
         take_over(sim, block, used_place(sim, block, worker));
-        if (!sim->problem.worker_has_flows[worker])
+        if (ssk_includes_accesses(&sim->problem, worker))
             ssk_caches_forget(&sim->caches, block);
     }
     w->claimed = w->access;

@@ -24,7 +24,7 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
     CHECK_NUMBER(problem->n_replicas, 0, INT32_MAX);
     CHECK_NUMBER(problem->n_changes, 0, INT32_MAX);
     CHECK_NUMBER(problem->n_classes, 1, 1 << 20);
-    CHECK_NUMBER(problem->n_spaces, 1, INT32_MAX);
+    CHECK_NUMBER(problem->n_spaces, 0, INT32_MAX);
     CHECK_NUMBER(problem->copies_data, 0, 1);
     CHECK_NUMBER(problem->n_paths, 1, (1 << 28) / problem->n_smt);
     CHECK_NUMBER(problem->n_crossings, 0, INT64_MAX);
@@ -105,11 +105,16 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
         CHECK_RANGE(problem->replica, (int64_t)problem->n_blocks * problem->n_replicas, SSK_NONE, problem->n_nodes - 1);
     if (problem->n_replicas != 0)
         CHECK_RANGE(problem->node_rank, (int64_t)problem->n_domains * problem->n_nodes, 0, problem->n_nodes - 1);
-    CHECK_RANGE(problem->node_space, problem->n_nodes, 0, problem->n_spaces - 1);
-    CHECK_RANGE(problem->worker_space, problem->n_workers, 0, problem->n_spaces - 1);
-    CHECK_RANGE(problem->worker_has_flows, problem->n_workers, 0, 1);
-    CHECK_RANGE(problem->domain_reaches, (int64_t)problem->n_domains * problem->n_spaces, 0, 1);
-    CHECK_RANGE(problem->space_is_device, problem->n_spaces, 0, 1);
+    if (problem->worker_includes != NULL)
+        CHECK_RANGE(problem->worker_includes, problem->n_workers, 0, 1);
+    if (problem->copies_data != 0)
+        CHECK_RANGE(problem->node_space, problem->n_nodes, 0, problem->n_spaces - 1);
+    if (problem->copies_data != 0)
+        CHECK_RANGE(problem->worker_space, problem->n_workers, 0, problem->n_spaces - 1);
+    if (problem->copies_data != 0)
+        CHECK_RANGE(problem->domain_reaches, (int64_t)problem->n_domains * problem->n_spaces, 0, 1);
+    if (problem->copies_data != 0)
+        CHECK_RANGE(problem->space_is_device, problem->n_spaces, 0, 1);
     CHECK_NUMBER(problem->costs.n_steal_probe, 1, INT32_MAX);
     CHECK_RANGE(problem->costs.steal_probe_ps, problem->costs.n_steal_probe, 0, SSK_MAX_COST_PS);
     CHECK_NUMBER(problem->costs.n_steal, 1, INT32_MAX);

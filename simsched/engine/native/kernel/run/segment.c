@@ -51,7 +51,7 @@ int ssk_begin_work(ssk_sim_t *sim, int32_t worker)
     w->total_bytes = 0;
     for (int64_t i = w->access; i < w->access_end; i++)
         w->total_bytes += graph->read_bytes[i] + graph->written_bytes[i];
-    if (w->n_accesses > 0 && sim->problem.worker_has_flows[worker])
+    if (w->n_accesses > 0 && !ssk_includes_accesses(&sim->problem, worker))
         return SSK_ACT_ACCESS;
     sim->counters.requested_bytes += w->total_bytes;
     w->access = w->access_end;
