@@ -164,11 +164,14 @@ def _summary(found: dict[str, Any]) -> list[str]:
 
 def _are_facts(paths: list[Path], format_name: str | None) -> bool:
     """Say whether files are about a machine: several are, and one that is recognised."""
-    from simsched.files.bounded import is_there
+    from simsched.files.bounded import is_there, unreadable
     from simsched.machine.facts import fact_formats, recognised
 
     if format_name is not None:
         return format_name in fact_formats()
+    missing = [path for path in paths if not is_there(path)]
+    if missing and len(paths) > 1:
+        raise ConfigurationError(unreadable(missing[0], FileNotFoundError()))
     files = [path for path in paths if is_there(path) and not path.is_dir()]
     return any(recognised(path) is not None for path in files)
 
