@@ -227,8 +227,6 @@ class Machine(Shown):
         Interconnect links.
     paths : tuple of tuple of Path, shape (n_domains, n_nodes)
         How each domain reaches each node.
-    controllers : tuple of Controller
-        Those that several nodes share.
     touch_order : ndarray of int32, shape (n_domains, n_nodes)
         Nodes by increasing operating-system distance from each domain: the order in which first
         touch tries them.
@@ -256,6 +254,8 @@ class Machine(Shown):
         Distances as the operating system gives them (local 10).
     changes : tuple of Change
         What happens to cores during a run, in the order of time. Policies do not see it.
+    controllers : tuple of Controller
+        Memory controllers that several nodes share.
     """
 
     name: str
