@@ -1,4 +1,4 @@
-"""The command that compares simulated makespans with those that others give."""
+"""The command that compares simulations with what others give: makespans, memory benchmarks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 def references_command(
     file: Annotated[
         Path,
-        typer.Argument(help="CSV with machine, policy, tiles_per_side and makespan_ms."),
+        typer.Argument(
+            help="CSV with machine, policy, tiles_per_side and makespan_ms; or with machine, "
+            "kernel, placement, threads and gb_per_s or ns."
+        ),
     ],
     program: Annotated[
         str,
@@ -55,18 +58,32 @@ def references_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="CSV", help="Write the table.")
     ] = None,
+    plots: Annotated[
+        Path | None,
+        typer.Option(
+            "--plots", metavar="DIR", help="Draw each curve of a memory benchmark into a file."
+        ),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compare simulated makespans with those that others give for machine, policy and size."""
+    """Compare simulated makespans, or memory benchmarks, with those that others give."""
+    from simsched.reproduction.curves import is_curve
     from simsched.reproduction.references import Reference, compare_references, read_references
+    from simsched.reproduction.tables import head_of
+
+    check_output(output, ".csv")
+    if is_curve(head_of(file)):
+        _curves(file, machines, output, plots, as_json=as_json, quiet=quiet)
+        return
+    if plots is not None:
+        raise ConfigurationError("--plots: found a table of makespans, accepted memory benchmarks")
 
     def progress(reference: Reference) -> None:
         if not quiet and sys.stderr.isatty():
             tiles = "-" if reference.tiles is None else reference.tiles
             sys.stderr.write(f"{reference.machine} {reference.policy} {tiles}\n")
 
-    check_output(output, ".csv")
     rows_read = read_references(file)
     _check_names("machine", machines, {reference.machine for reference in rows_read})
     _check_names("policy", policies, {reference.policy for reference in rows_read})
@@ -88,6 +105,47 @@ def references_command(
         )
     )
     _report(rows, output, as_json=as_json)
+
+
+def _curves(
+    file: Path,
+    machines: list[str] | None,
+    output: Path | None,
+    plots: Path | None,
+    *,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Compare memory benchmarks; what cannot be simulated ends with an error after all others."""
+    from simsched.report.curves import curve_table, draw_curves, machine_table
+    from simsched.reproduction.curves import Point, by_machine, compare_curves, read_curves
+
+    def progress(point: Point) -> None:
+        if not quiet and sys.stderr.isatty():
+            sys.stderr.write(f"{' '.join(point.curve)} {point.threads}\n")
+
+    points = read_curves(file)
+    _check_names("machine", machines, {point.machine for point in points})
+    chosen = [point for point in points if not machines or point.machine in machines]
+    rows = list(compare_curves(chosen, progress=progress))
+    problems = [f"{row.point.where}: {row.problem}" for row in rows if row.problem]
+    if len(problems) == len(rows):
+        raise ConfigurationError(problems[0])
+    if output is not None:
+        _write(output, [row.document() for row in rows])
+    drawn = [] if plots is None else draw_curves(rows, plots)
+    if as_json:
+        documents = [row.document() for row in rows]
+        files = [str(path) for path in drawn]
+        print_json({"points": documents, "machines": by_machine(rows), "plots": files})
+    else:
+        say(curve_table(rows))
+        say(machine_table(rows))
+        for path in drawn:
+            sys.stdout.write(f"{path}\n")
+    if problems:
+        more = f" (and {len(problems) - 1} more points)" if len(problems) > 1 else ""
+        raise ConfigurationError(problems[0] + more)
 
 
 def _report(rows: list[Row], output: Path | None, *, as_json: bool) -> None:

@@ -27,6 +27,7 @@ from simsched.machine.model import (
     RuntimeCosts,
     cost_name,
 )
+from simsched.machine.saturation import gradual_links, gradual_nodes
 from simsched.machine.schema_caches import Cache, CacheOfCores
 from simsched.machine.topology import default_touch_order, number_threads
 from simsched.machine.users import users_in_place
@@ -73,6 +74,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
     entries, nodes = _nodes(file, n_domains)
     nodes, controllers = with_controllers(file, nodes)
     paths, distance, origin = _paths(file, layout, hops, entries, nodes, wires)
+    nodes = list(gradual_nodes(file, entries, nodes, paths, layout.core_domain))
     groups = [_core_group(group, file.cores[group]) for group in layout.groups]
     sources = {key_path(loc): item.source for loc, item in schema.sourced_values(file)}
     sources |= origin
@@ -89,7 +91,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
         domain_socket=layout.domain_socket,
         domain_hops=hops,
         nodes=tuple(nodes),
-        links=wires.links,
+        links=tuple(gradual_links(file, wires, paths, layout.core_domain)),
         paths=paths,
         touch_order=default_touch_order(nodes, hops)
         if distance is None

@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from simsched.files.errors import unknown_name
 from simsched.files.yaml_reader import FieldError, KeyPath, Section
 from simsched.machine.schema_caches import Cache, SideCache
-from simsched.machine.schema_links import ControllerSpec, LinkSpec
+from simsched.machine.schema_links import ControllerSpec, LinkSpec, check_saturation
 from simsched.machine.values import (
     Bandwidth,
     Bandwidths,
@@ -148,6 +148,9 @@ class Memory(Section):
     bandwidth_by_flows : list of bandwidths, or mapping of int to bandwidth, optional
         What it sustains with 1, 2, ... accesses at the same time, or with these numbers of them:
         linear in between, the first and the last value hold beyond.
+    saturates : {"at_once", "gradually"}
+        Whether accesses get all that their cores draw until the bandwidth is reached, or less
+        before it; then `bandwidth` is what all cores of the node's domain get together.
     page : size
         Size of a page, for migration.
     cache : mapping, optional
@@ -166,11 +169,13 @@ class Memory(Section):
     bandwidth: Sourced[Bandwidth]
     peak_bandwidth: Sourced[Bandwidth] | None = None
     bandwidth_by_flows: Sourced[Curve] | None = None
+    saturates: Literal["at_once", "gradually"] = "at_once"
     page: Sourced[Size]
     cache: SideCache | None = None
 
     @model_validator(mode="after")
-    def _check_peak(self) -> Self:
+    def _check_rates(self) -> Self:
+        check_saturation(self.bandwidth_by_flows, self.saturates)
         if self.peak_bandwidth is None:
             return self
         peak = self.peak_bandwidth.value

@@ -53,6 +53,12 @@ class ControllerSpec(Section):
     bandwidth_by_flows: Sourced[Curve] | None = None
 
 
+def check_saturation(by_flows: object, saturates: str) -> None:
+    """Refuse two ways of saying how a rate depends on the number of flows."""
+    if by_flows is not None and saturates != "at_once":
+        raise FieldError(("saturates",), "found beside bandwidth_by_flows, accepted: one of them")
+
+
 class LinkSpec(Section):
     """Links between pairs of domains, or one link that many paths share.
 
@@ -69,6 +75,8 @@ class LinkSpec(Section):
         cross whose rules list it.
     bandwidth_by_flows : list of bandwidths, or mapping of int to bandwidth, optional
         Of each link by the number of flows on it, as for memory.
+    saturates : {"at_once", "gradually"}
+        As for memory; `bandwidth` is what all cores of a domain get over it together.
     duplex : {"full", "half"}
         Whether `connects` makes one link per direction or one for both.
     snooping : mapping, optional
@@ -87,11 +95,13 @@ class LinkSpec(Section):
     ) = None
     crossed_by: Literal["remote", "all", "other sockets", "listed"] | None = None
     bandwidth_by_flows: Sourced[Curve] | None = None
+    saturates: Literal["at_once", "gradually"] = "at_once"
     duplex: Literal["full", "half"] = "full"
     snooping: Snooping | None = None
 
     @model_validator(mode="after")
     def _check_ends(self) -> Self:
+        check_saturation(self.bandwidth_by_flows, self.saturates)
         if (self.connects is None) == (self.crossed_by is None):
             raise FieldError(
                 (), "found both or neither of connects and crossed_by, accepted: one of them"

@@ -22,6 +22,8 @@ class Wires:
     """Links, the ones that data crosses between two domains, and those that many paths cross."""
 
     links: tuple[Link, ...]
+    #: Entry of the file that each link is of.
+    entries: tuple[str, ...]
     #: Links from one domain to another.
     routes: dict[tuple[int, int], Route]
     crossed_by_all: Route
@@ -87,7 +89,7 @@ def link_graph(file: schema.MachineFile, n_domains: int) -> nx.DiGraph[int]:
             shared = link.duplex == "half"
             for one, other in ((left, right), (right, left)):
                 wire = f"{name}{left}-{right}" if shared else f"{name}{one}>{other}"
-                graph.add_edge(one, other, link=wire, spec=link, snooping=link.snooping)
+                graph.add_edge(one, other, link=wire, entry=name, spec=link)
     return graph
 
 
@@ -105,6 +107,7 @@ def find_wires(file: schema.MachineFile, graph: nx.DiGraph[int], n_sockets: int)
     links have the fewest routes so far, so that regular networks come out evenly loaded.
     """
     links: list[Link] = []
+    entries: list[str] = []
     index: dict[str, int] = {}
     crossed: dict[str, list[int]] = {"all": [], "remote": [], "listed": []}
     out_of: dict[int, Route] = {}
@@ -119,15 +122,18 @@ def find_wires(file: schema.MachineFile, graph: nx.DiGraph[int], n_sockets: int)
         elif spec.crossed_by is not None:
             crossed[spec.crossed_by].append(len(links))
             links.append(_link(name, spec))
+        entries += [name] * (len(links) - len(entries))
     listed = {links[index].name: index for index in crossed["listed"]}
     for _, _, edge in graph.edges(data=True):
         if edge["link"] not in index:
             index[edge["link"]] = len(links)
-            if edge["snooping"] is not None:
-                snooping[len(links)] = edge["snooping"]
+            if edge["spec"].snooping is not None:
+                snooping[len(links)] = edge["spec"].snooping
             links.append(_link(edge["link"], edge["spec"]))
+            entries.append(edge["entry"])
     return Wires(
         tuple(links),
+        tuple(entries),
         _routes(graph, index),
         tuple(crossed["all"]),
         tuple(crossed["remote"]),

@@ -8,7 +8,6 @@ is `dmda`.
 
 from __future__ import annotations
 
-import csv
 import re
 import statistics
 import time
@@ -18,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from simsched.engine.run import simulate
-from simsched.files.bounded import read_text
-from simsched.files.errors import ConfigurationError, SimschedError, shown, unknown_name
+from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.policy import make_policy
 from simsched.policy.contract.base import Policy, own_name
+from simsched.reproduction.tables import read_table
 from simsched.workload.builder import LAST_ARRIVAL_S
 from simsched.workload.registry import generate_workload
 
@@ -112,51 +111,7 @@ def read_references(path: Path) -> list[Reference]:
     Refused is what is no such table; a value that is no number or out of range is the problem of
     its row.
     """
-    text = read_text(path)
-    lines = [
-        (number, line)
-        for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
-    if not lines:
-        raise ConfigurationError(f"{path}: found no line, accepted a head and rows")
-    rows = [_fields(f"{path}:{number}", line) for number, line in lines]
-    head = [name.strip() for name in rows[0]]
-    _check_head(head, f"{path}:{lines[0][0]}")
-    found = []
-    for (number, _), row in zip(lines[1:], rows[1:], strict=True):
-        where = f"{path}:{number}"
-        if len(row) != len(head):
-            raise ConfigurationError(f"{where}: found {len(row)} values, accepted {len(head)}")
-        values = dict(zip(head, (value.strip() for value in row), strict=True))
-        found.append(_reference(values, where))
-    if not found:
-        raise ConfigurationError(f"{path}: found no row below the head, accepted one or more")
-    return found
-
-
-def _check_head(head: list[str], where: str) -> None:
-    """Refuse a head without the columns, with one of them twice, or with other separators."""
-    for name in COLUMNS:
-        if name not in head:
-            message = f"found columns {shown(', '.join(head))}, accepted: {', '.join(COLUMNS)}"
-            for separator, called in (("\t", "tabs"), (";", "semicolons")):
-                if any(separator in column for column in head):
-                    message = f"found columns separated by {called}, accepted commas"
-            raise ConfigurationError(f"{where}: {message}")
-    for name in dict.fromkeys(head):
-        if name and head.count(name) > 1:
-            message = f"found column {name} {head.count(name)} times, accepted once"
-            raise ConfigurationError(f"{where}: {message}")
-
-
-def _fields(where: str, line: str) -> list[str]:
-    """Return the values of a line; text in quotation marks ends with the line."""
-    try:
-        (fields,) = csv.reader([line], skipinitialspace=True, strict=True)
-    except csv.Error as error:
-        raise ConfigurationError(f"{where}: not CSV: {error}") from error
-    return fields
+    return [_reference(values, where) for where, values in read_table(path, COLUMNS)]
 
 
 def _reference(values: dict[str, str], where: str) -> Reference:

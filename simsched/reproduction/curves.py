@@ -1,0 +1,329 @@
+"""Curves of memory benchmarks: what others have measured, simulated and compared.
+
+A table has the columns ``machine``, ``kernel``, ``placement``, ``threads``, and ``gb_per_s`` or
+``ns``. A column ``used`` says which points the machine was made from (``yes``); the others are
+predictions. Threads are bound to cores in their order, one on each as long as there are cores.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simsched.engine.run import simulate
+from simsched.files.errors import ConfigurationError, ModelError, SimschedError, unknown_name
+from simsched.files.units import PER_PS
+from simsched.machine import load_machine
+from simsched.machine.model import Machine
+from simsched.policy import make_policy
+from simsched.reproduction.tables import read_table
+from simsched.workload.builder import accesses, build_graph
+from simsched.workload.graph import Workload
+
+COLUMNS = ("machine", "kernel", "placement", "threads")
+GB_PER_S, NS = "gb_per_s", "ns"
+#: Arrays that each kernel reads, and that it writes; an array of both counts twice, as in STREAM.
+STREAMS = {"load": (1, 0), "copy": (1, 1), "scale": (1, 1), "add": (2, 1), "triad": (2, 1)}
+UPDATE, CHASE = "update", "chase"
+KERNELS = (*STREAMS, UPDATE, CHASE)
+LOCAL, REMOTE, INTERLEAVED = "local", "remote", "interleaved"
+LINE_BYTES = 64
+LEAST_ARRAY_BYTES = 64_000_000  #: of each thread, and more than all caches hold
+PARTS = 4  #: of an array on each node, where pages are dealt out
+USED = ("yes", "no", "")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A measured rate in GB/s or latency in ns, of some threads of a kernel."""
+
+    machine: str
+    kernel: str
+    placement: str
+    threads: int
+    value: float
+    unit: str
+    #: Whether the machine was made from it.
+    is_used: bool
+    where: str
+
+    @property
+    def curve(self) -> tuple[str, str, str]:
+        """Which points are one curve."""
+        return self.machine, self.kernel, self.placement
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A point, what the simulation says, and what the simplest model says of its own curve."""
+
+    point: Point
+    simulated: float | None
+    #: ``min(n x one core, ceiling)``; None for latencies.
+    yardstick: float | None = None
+    problem: str = ""
+
+    @property
+    def error_percent(self) -> float | None:
+        """How far the simulation is above the measurement."""
+        return _error(self.simulated, self.point.value)
+
+    @property
+    def yardstick_error_percent(self) -> float | None:
+        """The same of the simplest model."""
+        return _error(self.yardstick, self.point.value)
+
+    def document(self) -> dict[str, Any]:
+        """Return the row as plain data; None stands for what is not known."""
+        point = self.point
+        return {
+            "machine": point.machine,
+            "kernel": point.kernel,
+            "placement": point.placement,
+            "threads": point.threads,
+            "unit": point.unit,
+            "measured": point.value,
+            "simulated": self.simulated,
+            "error_percent": self.error_percent,
+            "yardstick": self.yardstick,
+            "used": point.is_used,
+            "problem": self.problem,
+        }
+
+
+def _error(value: float | None, measured: float) -> float | None:
+    return None if value is None else 100.0 * (value / measured - 1.0)
+
+
+def is_curve(head: Sequence[str]) -> bool:
+    """Say whether a table with these columns has curves of memory benchmarks."""
+    return "threads" in head and (GB_PER_S in head or NS in head)
+
+
+def read_curves(path: Path) -> list[Point]:
+    """Return the points of a table.
+
+    Parameters
+    ----------
+    path : Path
+        Comma-separated values, see above.
+
+    Returns
+    -------
+    list of Point
+        In the order of the file.
+
+    Raises
+    ------
+    ConfigurationError
+        It is no such table, or a value is none that is accepted.
+    """
+    return [_point(where, values) for where, values in read_table(path, COLUMNS)]
+
+
+def _point(where: str, values: dict[str, str]) -> Point:
+    unit = GB_PER_S if values.get(GB_PER_S) else NS
+    if values["kernel"] not in KERNELS:
+        raise ConfigurationError(f"{where}: {unknown_name('kernel', values['kernel'], KERNELS)}")
+    used = values.get("used", "")
+    if used not in USED:
+        raise ConfigurationError(f"{where}: used: found {used!r}, accepted yes or no")
+    return Point(
+        values["machine"],
+        values["kernel"],
+        values["placement"],
+        int(_number(where, "threads", values["threads"], whole=True)),
+        _number(where, unit, values.get(unit, "")),
+        unit,
+        used == "yes",
+        where,
+    )
+
+
+def _number(where: str, column: str, text: str, *, whole: bool = False) -> float:
+    """Return a number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0.0 < value < 1e9 or (whole and value != int(value)):
+        accepted = "a whole number above 0" if whole else "a number above 0"
+        raise ConfigurationError(f"{where}: {column}: found {text!r}, accepted {accepted}")
+    return value
+
+
+def compare_curves(
+    points: Sequence[Point], *, progress: Callable[[Point], None] | None = None
+) -> Iterator[Compared]:
+    """Yield each point with what the simulation of its benchmark says.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        What was measured.
+    progress : callable, optional
+        Called with each point before it is simulated.
+
+    Yields
+    ------
+    Compared
+        In the order of the points. What cannot be simulated is the problem of its point.
+    """
+    machines: dict[str, Machine] = {}
+    for point in points:
+        if progress is not None:
+            progress(point)
+        try:
+            if point.machine not in machines:
+                machines[point.machine] = load_machine(point.machine)
+            simulated = simulated_value(machines[point.machine], point)
+        except SimschedError as error:
+            yield Compared(point, None, None, str(error))
+            continue
+        yield Compared(point, simulated, _yardstick(point, points))
+
+
+def simulated_value(machine: Machine, point: Point) -> float:
+    """Return the rate in GB/s or the latency in ns that a machine's benchmark has.
+
+    Parameters
+    ----------
+    machine : Machine
+        On which it runs.
+    point : Point
+        Kernel, placement and threads.
+
+    Returns
+    -------
+    float
+        In the unit of the point.
+
+    Raises
+    ------
+    ModelError
+        The machine has not so many hardware threads, or no such placement.
+    """
+    bound = _one_thread_a_core(machine) if point.threads <= machine.n_cores else machine
+    placed = _placed(bound, point.placement)
+    program, counted_bytes = _program(machine, point)
+    policy = make_policy("openmp_static", {"placement": _rule(point.placement)})
+    pinning = "compact" if bound is not machine else "scatter"
+    run = simulate(placed, program, policy, workers=point.threads, pinning=pinning)
+    summary = run.summary
+    taken_s = float(summary.iteration_end_ps[-1] - summary.iteration_start_ps[-1]) * PER_PS
+    if point.kernel == CHASE:
+        return taken_s * 1e9
+    return counted_bytes / taken_s / 1e9
+
+
+def _one_thread_a_core(machine: Machine) -> Machine:
+    groups = tuple(replace(group, smt_throughput=(1.0,)) for group in machine.core_groups)
+    return replace(
+        machine, core_groups=groups, thread_core=np.arange(machine.n_cores, dtype=np.int32)
+    )
+
+
+def _rule(placement: str) -> str:
+    return "interleave" if placement == INTERLEAVED else "first_touch"
+
+
+def _placed(machine: Machine, placement: str) -> Machine:
+    """Return a machine on which first touch takes the nodes of a placement first."""
+    names = [node.name for node in machine.nodes]
+    order = machine.touch_order.tolist()
+    if placement in (LOCAL, INTERLEAVED):
+        return machine
+    if placement == REMOTE:
+        if machine.n_domains < 2:
+            raise ModelError(f"machine {machine.name}: found one domain, accepted several: remote")
+        socket = machine.domain_socket.tolist()
+        first = []
+        for domain in range(machine.n_domains):
+            others = [d for d in range(machine.n_domains) if socket[d] != socket[domain]]
+            others = others or [d for d in range(machine.n_domains) if d != domain]
+            first.append(machine.own_node(others[0]))
+    elif placement in names:
+        first = [names.index(placement)] * machine.n_domains
+    else:
+        known = [LOCAL, REMOTE, INTERLEAVED, *names]
+        raise ModelError(f"machine {machine.name}: {unknown_name('placement', placement, known)}")
+    rows = [[node, *(n for n in row if n != node)] for node, row in zip(first, order, strict=True)]
+    return replace(machine, touch_order=np.array(rows, np.int32))
+
+
+def _program(machine: Machine, point: Point) -> tuple[Workload, int]:
+    """Return the benchmark with one task per thread, and the bytes that it counts."""
+    n = point.threads
+    if point.kernel == CHASE:
+        reads, writes, size = 1, 0, LINE_BYTES
+    else:
+        reads, writes = (1, 0) if point.kernel == UPDATE else STREAMS[point.kernel]
+        caches = [level.capacity_bytes for level in machine.caches]
+        size = max(LEAST_ARRAY_BYTES, 2 * max(caches, default=0))
+    # Of interleaved arrays each thread begins with another part, as pages are dealt out.
+    parts = PARTS * len(machine.nodes) if point.placement == INTERLEAVED else 1
+    arrays, size = reads + writes, max(1, size // parts)
+    thread, part, array = (
+        index.reshape(-1) for index in np.indices((point.threads, parts, arrays), dtype=np.int64)
+    )
+    block = (thread * arrays + array) * parts + (part + thread) % parts
+    is_read = array < reads
+    read = np.where(is_read, size, 0)
+    written = np.where(is_read & (point.kernel != UPDATE), 0, size)
+    sizes = np.full(len(block), size, np.int64)
+    graph = build_graph(
+        np.zeros(n),
+        accessed=accesses(thread, block, read, written, n),
+        block_bytes=sizes,
+    )
+    touched = accesses(thread, block, 0, 1, n)
+    init = build_graph(np.zeros(n), accessed=touched, block_bytes=sizes)
+    return Workload(point.kernel, graph, init=init), int(read.sum() + written.sum())
+
+
+def _yardstick(point: Point, points: Sequence[Point]) -> float | None:
+    """Return what ``min(n x one core, ceiling)`` says, fitted to the point's own curve."""
+    if point.unit != GB_PER_S:
+        return None
+    curve = [other for other in points if other.curve == point.curve and other.unit == GB_PER_S]
+    fewest = min(curve, key=lambda other: other.threads)
+    ceiling = max(other.value for other in curve)
+    return min(point.threads * fewest.value / fewest.threads, ceiling)
+
+
+def by_machine(rows: Sequence[Compared]) -> list[dict[str, Any]]:
+    """Return for each machine how many points were used and predicted, and how large errors are.
+
+    Parameters
+    ----------
+    rows : sequence of Compared
+        Points that could be simulated, and others, which are left out.
+
+    Returns
+    -------
+    list of dict
+        Errors are absolute values in percent, over the points that were not used.
+    """
+    found = []
+    for name in dict.fromkeys(row.point.machine for row in rows if not row.problem):
+        own = [row for row in rows if row.point.machine == name and not row.problem]
+        predicted = [row for row in own if not row.point.is_used]
+        errors = [abs(e) for row in predicted if (e := row.error_percent) is not None]
+        simple = [abs(e) for row in predicted if (e := row.yardstick_error_percent) is not None]
+        found.append(
+            {
+                "machine": name,
+                "used": len(own) - len(predicted),
+                "predicted": len(predicted),
+                "median_error_percent": statistics.median(errors) if errors else None,
+                "p90_error_percent": float(np.percentile(errors, 90)) if errors else None,
+                "yardstick_median_error_percent": statistics.median(simple) if simple else None,
+            }
+        )
+    return found
