@@ -86,15 +86,17 @@ def _access_paths(
         write_caps = _shared_caps(path.write_core_cap, n_smt)
         links = [(first_link + link, load) for link, load in path.link_loads]
         own = _controllers(machine, node, first_link, path.node_weight)
+        written = _controllers(machine, node, first_link, path.write_weight)
         cache = machine.nodes[node].memory_side_cache
         if cache is None:
             access[domain, node] = table.add(path.latency_ps, caps, own + links)
-            write[domain, node] = table.add(path.write_latency, write_caps, own + links)
+            write[domain, node] = table.add(path.write_latency, write_caps, written + links)
         else:
             front = [(cache_resource[node], path.node_weight)]
             behind = own + front + links
             access[domain, node] = table.add(cache.miss_latency_ps, caps, behind)
             hit[domain, node] = table.add(cache.hit_latency_ps, caps, front + links)
+            behind = written + front + links
             write[domain, node] = table.add(cache.miss_latency_ps, write_caps, behind)
     return access, hit, write
 

@@ -133,6 +133,8 @@ class Path:
     #: None, here and in the next: as for what is read.
     write_latency_ps: int | None = None
     write_core_cap_bytes_per_s: tuple[float, ...] | None = None
+    #: Load on the controller per byte written; None: `node_weight`.
+    write_node_weight: float | None = None
     #: Links crossed by messages of cache coherence, with their bytes per byte of data.
     message_loads: tuple[tuple[int, float], ...] = ()
 
@@ -148,6 +150,12 @@ class Path:
     def write_latency(self) -> int:
         """Latency of the first written byte in picoseconds."""
         return self.latency_ps if self.write_latency_ps is None else self.write_latency_ps
+
+    @property
+    def write_weight(self) -> float:
+        """Load on the controller per byte written."""
+        weight = self.write_node_weight
+        return self.node_weight if weight is None else weight
 
     @property
     def write_core_cap(self) -> tuple[float, ...]:

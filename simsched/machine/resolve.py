@@ -40,6 +40,7 @@ _PATH_VALUES = (
     "node_weight",
     "write_latency",
     "write_core_cap",
+    "write_weight",
     "os_distance",
     "links",
 )
@@ -343,6 +344,7 @@ def _path(
         node_weight=float(value_or(found.get("node_weight"), 1.0)),
         write_latency_ps=value_or(found.get("write_latency"), None),
         write_core_cap_bytes_per_s=None if cap is None else tuple(cap.value),
+        write_node_weight=value_or(found.get("write_weight"), None),
         message_loads=loads,
     )
 

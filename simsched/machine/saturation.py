@@ -5,7 +5,8 @@ queues form before it is full. What it sustains is
 
     n c / (1 + (n c / b)**4)**(1/4)
 
-See docs/sources/memory-laws.md for the measurements that the exponent comes from.
+with the ceiling b at which most flows get what has been measured; a single flow gets c. The
+measurements that the exponent comes from are in docs/sources/memory-laws.md.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def rates_by_flows(each: float, most: int, full: float) -> tuple[float, ...]:
     """Return what 1 to `most` flows of a rate get together, if `most` of them get `full`.
 
     >>> [round(rate, 2) for rate in rates_by_flows(1.0, 3, 2.0)]
-    [0.99, 1.75, 2.0]
+    [1.0, 1.75, 2.0]
     """
     wanted = most * each
     if wanted <= full:
@@ -35,7 +36,7 @@ def rates_by_flows(each: float, most: int, full: float) -> tuple[float, ...]:
     ceiling = wanted / math.sqrt(math.sqrt((wanted / full) ** 4 - 1.0))
     flows = np.arange(1, most + 1) * each
     found = flows / np.sqrt(np.sqrt(1.0 + (flows / ceiling) ** 4))
-    return (*found[:-1].tolist(), full)
+    return (each, *found[1:-1].tolist(), full)
 
 
 def gradual_nodes(

@@ -211,6 +211,9 @@ class PathRule(Section):
         Of the first byte that is written; `latency` by default.
     write_core_cap : bandwidth or list of bandwidths, optional
         Most that one core writes; `core_cap` by default.
+    write_weight : float, optional
+        Load of a written byte on the controller, which fetches its line and takes it back;
+        `node_weight` by default.
     os_distance : int, optional
         Distance as ``numactl --hardware`` prints it; it orders first touch.
     links : list of str, optional
@@ -226,6 +229,7 @@ class PathRule(Section):
     node_weight: Sourced[Factor] | None = None
     write_latency: Sourced[Time] | None = None
     write_core_cap: Sourced[Bandwidths] | None = None
+    write_weight: Sourced[Factor] | None = None
     os_distance: Sourced[Count] | None = None
     links: Sourced[list[Name]] | None = None
 

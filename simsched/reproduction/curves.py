@@ -28,8 +28,9 @@ from simsched.workload.graph import Workload
 
 COLUMNS = ("machine", "kernel", "placement", "threads")
 GB_PER_S, NS = "gb_per_s", "ns"
-#: Arrays that each kernel reads, and that it writes; an array of both counts twice, as in STREAM.
+#: Arrays that each kernel reads, and that it writes.
 STREAMS = {"load": (1, 0), "copy": (1, 1), "scale": (1, 1), "add": (2, 1), "triad": (2, 1)}
+#: Reads an array and writes it, which counts twice: its lines are fetched and written back.
 UPDATE, CHASE = "update", "chase"
 KERNELS = (*STREAMS, UPDATE, CHASE)
 LOCAL, REMOTE, INTERLEAVED = "local", "remote", "interleaved"
@@ -263,7 +264,7 @@ def _program(machine: Machine, point: Point) -> tuple[Workload, int]:
     if point.kernel == CHASE:
         reads, writes, size = 1, 0, LINE_BYTES
     else:
-        reads, writes = (1, 0) if point.kernel == UPDATE else STREAMS[point.kernel]
+        reads, writes = (0, 1) if point.kernel == UPDATE else STREAMS[point.kernel]
         caches = [level.capacity_bytes for level in machine.caches]
         size = max(LEAST_ARRAY_BYTES, 2 * max(caches, default=0))
     # Of interleaved arrays each thread begins with another part, as pages are dealt out.
@@ -275,16 +276,17 @@ def _program(machine: Machine, point: Point) -> tuple[Workload, int]:
     block = (thread * arrays + array) * parts + (part + thread) % parts
     is_read = array < reads
     read = np.where(is_read, size, 0)
-    written = np.where(is_read & (point.kernel != UPDATE), 0, size)
+    written = np.where(is_read, 0, size)
     sizes = np.full(len(block), size, np.int64)
     graph = build_graph(
         np.zeros(n),
         accessed=accesses(thread, block, read, written, n),
         block_bytes=sizes,
     )
+    counted = int(read.sum() + written.sum()) * (2 if point.kernel == UPDATE else 1)
     touched = accesses(thread, block, 0, 1, n)
     init = build_graph(np.zeros(n), accessed=touched, block_bytes=sizes)
-    return Workload(point.kernel, graph, init=init), int(read.sum() + written.sum())
+    return Workload(point.kernel, graph, init=init), counted
 
 
 def _yardstick(point: Point, points: Sequence[Point]) -> float | None:

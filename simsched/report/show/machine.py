@@ -305,6 +305,7 @@ def _paths(machine: Machine) -> list[Fact]:
 
 def _path(machine: Machine, where: str, path: Path) -> list[Fact]:
     slow, caps = path.write_latency_ps, path.write_core_cap_bytes_per_s
+    weight = path.write_node_weight
     found = _facts(
         machine,
         where,
@@ -313,6 +314,7 @@ def _path(machine: Machine, where: str, path: Path) -> list[Fact]:
         ("load per byte on the controller", f"{path.node_weight:g}", "node_weight"),
         ("latency of writes", "" if slow is None else format_time(slow), "write_latency"),
         ("a core writes at most", _bandwidths(caps or ()), "write_core_cap"),
+        ("load per written byte", f"{weight:g}" if weight else "", "write_weight"),
     )
     if messages := path.message_loads[0][1]:
         keys = [key for key in machine.sources if key.startswith("links.") and ".snooping" in key]
