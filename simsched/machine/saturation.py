@@ -28,7 +28,7 @@ def rates_by_flows(each: float, most: int, full: float) -> tuple[float, ...]:
     """Return what 1 to `most` flows of a rate get together, if `most` of them get `full`.
 
     >>> [round(rate, 2) for rate in rates_by_flows(1.0, 3, 2.0)]
-    [1.0, 1.75, 2.0]
+    [1.0, 1.73, 2.0]
     """
     wanted = most * each
     if wanted <= full:
