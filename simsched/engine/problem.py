@@ -20,7 +20,7 @@ from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.files.errors import ModelError
 from simsched.files.units import PER_PS, seconds_to_ps
 from simsched.machine.caches import CacheInstance, CacheLevel, MemorySideCache
-from simsched.machine.model import Controller, Link, Machine
+from simsched.machine.model import Controller, Link, Machine, MemoryNode
 from simsched.policy.contract.base import Placement
 from simsched.workload.graph import Workload
 
@@ -54,7 +54,7 @@ def make_problem(
     n_smt = int(per_core.max())
     graph = workload.graph
     worker_kind, worker_rate = worker_speeds(machine, graph.kinds, core_of_worker, n_smt)
-    capacity, curve_ptr, curve = _resources(machine)
+    capacity, curve_ptr, curve, gradual = _resources(machine)
     check_capacity(machine, workload, placement)
     granule_ptr, frames, slots = _memory_side_granules(machine, graph.block_bytes, seed)
     return Problem(
@@ -69,6 +69,7 @@ def make_problem(
         resource_capacity=capacity,
         curve_ptr=curve_ptr,
         curve=curve,
+        resource_gradual=gradual,
         **_nodes(machine),
         **_caches(machine.caches, core_of_worker),
         **_transfers(machine),
@@ -131,21 +132,27 @@ def _n_classes(workload: Workload) -> int:
     return max(1, *(len(graph.class_names) for graph in graphs))
 
 
-def _resources(machine: Machine) -> tuple[FloatArray, Int32Array, FloatArray]:
-    """Return the capacities of all resources, and those that depend on the number of flows."""
+def _resources(
+    machine: Machine,
+) -> tuple[FloatArray, Int32Array, FloatArray, NDArray[np.uint8] | None]:
+    """Return the capacities of all resources, those by the number of flows, and who is gradual."""
     caches = [
         node.memory_side_cache for node in machine.nodes if node.memory_side_cache is not None
     ]
-    rates = [node.bandwidth_bytes_per_s for node in machine.nodes]
-    rates += [cache.bandwidth_bytes_per_s for cache in caches]
-    shared: tuple[Link | Controller, ...] = (*machine.links, *machine.controllers)
-    rates += [resource.bandwidth_bytes_per_s for resource in shared]
-    curves = [node.bandwidth_curve for node in machine.nodes] + [()] * len(caches)
-    curves += [resource.bandwidth_curve for resource in shared]
+    resources: tuple[MemoryNode | MemorySideCache | Link | Controller, ...]
+    resources = (*machine.nodes, *caches, *machine.links, *machine.controllers)
+    curves = [getattr(each, "bandwidth_curve", ()) for each in resources]
+    ceilings = [getattr(each, "ceiling_bytes_per_s", None) for each in resources]
+    rates = [
+        each.bandwidth_bytes_per_s if ceiling is None else ceiling
+        for each, ceiling in zip(resources, ceilings, strict=True)
+    ]
+    is_gradual = np.array([ceiling is not None for ceiling in ceilings], np.uint8)
     ptr = np.zeros(len(rates) + 1, np.int32)
     np.cumsum([len(curve) for curve in curves], out=ptr[1:])
     flat = [value * PER_PS for curve in curves for value in curve]
-    return np.array(rates, np.float64) * PER_PS, ptr, np.array(flat, np.float64)
+    capacity = np.array(rates, np.float64) * PER_PS
+    return capacity, ptr, np.array(flat, np.float64), is_gradual if is_gradual.any() else None
 
 
 def _changes(machine: Machine, core_of_worker: Int32Array) -> dict[str, Any]:

@@ -86,6 +86,9 @@ class MemoryNode:
     #: Sustained bandwidth (bytes/s) with 1, 2, ... concurrent flows; the last value holds beyond
     #: the end.
     bandwidth_curve: tuple[float, ...] = ()
+    #: What its flows near together the more they could draw; None: it sustains all of its
+    #: bandwidth at once.
+    ceiling_bytes_per_s: float | None = None
     #: For migration and hotness sampling.
     page_bytes: int = 4096
     memory_side_cache: MemorySideCache | None = None
@@ -104,6 +107,8 @@ class Link:
     bandwidth_bytes_per_s: float
     #: By number of flows, as of memory nodes.
     bandwidth_curve: tuple[float, ...] = ()
+    #: As of memory nodes.
+    ceiling_bytes_per_s: float | None = None
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
-"""Memory and links that saturate gradually: their rate by the number of flows.
+"""Memory and links that saturate gradually: the ceilings that their rates near.
 
-With n flows of at most c bytes/s each, a node or link of rate b does not sustain ``min(n c, b)``:
+With cores that could draw d bytes/s together, a node or link does not sustain ``min(d, b)``:
 queues form before it is full. What it sustains is
 
-    n c / (1 + (n c / b)**4)**(1/4)
+    d / (1 + (d / b)**4)**(1/4)
 
-with the ceiling b at which most flows get what has been measured; a single flow gets c. The
-measurements that the exponent comes from are in docs/sources/memory-laws.md.
+with the ceiling b at which all cores that use it get what has been measured for them. The
+measurements that the exponent comes from are in docs/sources/memory-laws.md, what runs make of it
+is rule F7 of docs/semantics.md.
 """
 
 from __future__ import annotations
@@ -15,8 +16,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from simsched.machine.model import IntArray, Link, MemoryNode, Path
 from simsched.machine.schema import MachineFile
 from simsched.machine.wires import Wires
@@ -24,19 +23,15 @@ from simsched.machine.wires import Wires
 GRADUALLY = "gradually"
 
 
-def rates_by_flows(each: float, most: int, full: float) -> tuple[float, ...]:
-    """Return what 1 to `most` flows of a rate get together, if `most` of them get `full`.
+def ceiling(drawn: float, full: float) -> float | None:
+    """Return what a rate nears that is `full` when cores could draw `drawn` together.
 
-    >>> [round(rate, 2) for rate in rates_by_flows(1.0, 3, 2.0)]
-    [1.0, 1.73, 2.0]
+    None where they cannot fill what it sustains.
+
+    >>> ceiling(5.0, 4.0) == 5.0 / ((5.0 / 4.0) ** 4 - 1.0) ** 0.25
+    True
     """
-    wanted = most * each
-    if wanted <= full:
-        return ()
-    ceiling = wanted / math.sqrt(math.sqrt((wanted / full) ** 4 - 1.0))
-    flows = np.arange(1, most + 1) * each
-    found = flows / np.sqrt(np.sqrt(1.0 + (flows / ceiling) ** 4))
-    return (each, *found[1:-1].tolist(), full)
+    return drawn / math.sqrt(math.sqrt((drawn / full) ** 4 - 1.0)) if drawn > full else None
 
 
 def gradual_nodes(
@@ -46,16 +41,16 @@ def gradual_nodes(
     paths: Sequence[Sequence[Path]],
     core_domain: IntArray,
 ) -> Iterator[MemoryNode]:
-    """Yield the nodes, with curves where they saturate gradually with the cores of their domain."""
+    """Yield the nodes, with ceilings where they saturate gradually with their domain's cores."""
     for index, (entry, node) in enumerate(zip(entries, nodes, strict=True)):
         if file.memory[entry].saturates != GRADUALLY:
             yield node
             continue
         domain = 0 if node.domain is None else node.domain
-        most = len(core_domain) if node.domain is None else int((core_domain == domain).sum())
-        each = paths[domain][index].core_cap_bytes_per_s[0]
-        curve = rates_by_flows(each, most, node.bandwidth_bytes_per_s)
-        yield replace(node, bandwidth_curve=curve)
+        cores = len(core_domain) if node.domain is None else int((core_domain == domain).sum())
+        path = paths[domain][index]
+        drawn = cores * path.core_cap_bytes_per_s[0] * path.node_weight
+        yield replace(node, ceiling_bytes_per_s=ceiling(drawn, node.bandwidth_bytes_per_s))
 
 
 def gradual_links(
@@ -64,16 +59,16 @@ def gradual_links(
     paths: Sequence[Sequence[Path]],
     core_domain: IntArray,
 ) -> Iterator[Link]:
-    """Yield the links, with curves where they saturate gradually with the cores that cross them."""
+    """Yield the links, with ceilings where they saturate gradually with the cores across them."""
     for index, (link, entry) in enumerate(zip(wires.links, wires.entries, strict=True)):
         if file.links[entry].saturates != GRADUALLY:
             yield link
             continue
-        crossing = [
-            (path.core_cap_bytes_per_s[0], int((core_domain == domain).sum()))
+        drawn = [
+            path.core_cap_bytes_per_s[0] * int((core_domain == domain).sum())
             for domain, row in enumerate(paths)
             for path in row
             if index in path.links
         ]
-        each, most = max(crossing, default=(0.0, 0))
-        yield replace(link, bandwidth_curve=rates_by_flows(each, most, link.bandwidth_bytes_per_s))
+        most = max(drawn, default=0.0)
+        yield replace(link, ceiling_bytes_per_s=ceiling(most, link.bandwidth_bytes_per_s))

@@ -69,7 +69,14 @@ def make_machine(
     n_cores = domains * cores_per_domain
     nodes = [
         MemoryNode(
-            f"{kind.lower()}{domain}", kind, capacity, rate, rate, domain, (), page_bytes, cache
+            f"{kind.lower()}{domain}",
+            kind,
+            capacity,
+            rate,
+            rate,
+            domain,
+            page_bytes=page_bytes,
+            memory_side_cache=cache,
         )
         for kind, capacity, rate, cache, present in (
             ("DRAM", dram_capacity_bytes, dram_bandwidth_bytes_per_s, memory_side_cache, True),

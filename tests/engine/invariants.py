@@ -157,6 +157,7 @@ def _flow_violations(run: Run, rows: list[Row]) -> list[str]:
         if description.memory_side_cache is not None:
             continue
         rate = max([description.bandwidth_bytes_per_s, *description.bandwidth_curve])
+        rate = max(rate, description.ceiling_bytes_per_s or 0.0)
         moved = np.cumsum(summary.node_bytes[:, :, node].sum(axis=1))
         room = summary.iteration_end_ps * (rate * 1e-12) * (1 + 1e-9) + len(rows)
         if np.any(moved > room):

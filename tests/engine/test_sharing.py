@@ -22,7 +22,13 @@ SLACK = 1 + 1e-9
 Loads = list[list[tuple[int, float]]]
 
 
-def sharing(loads: Loads, caps: list[float], capacity: list[float], curve: list[float]) -> Sharing:
+def sharing(
+    loads: Loads,
+    caps: list[float],
+    capacity: list[float],
+    curve: list[float],
+    gradual: list[bool] | None = None,
+) -> Sharing:
     """Paths with one class each; the curve belongs to resource 0."""
     ptr = np.cumsum([0, *(len(load) for load in loads)])
     flat = [entry for load in loads for entry in load]
@@ -38,6 +44,7 @@ def sharing(loads: Loads, caps: list[float], capacity: list[float], curve: list[
         resource_capacity=np.array(capacity),
         curve_ptr=np.array([0, *[len(curve)] * len(capacity)]),
         curve=np.array(curve),
+        resource_gradual=None if gradual is None else np.array(gradual),
     )
     return Sharing(cast(Problem, problem))
 
@@ -47,12 +54,12 @@ def broken_rules(shared: Sharing) -> list[str]:
     classes = shared._classes
     rates = shared.fair_rates()
     used: dict[int, float] = defaultdict(float)
-    flows: dict[int, int] = defaultdict(int)
-    for index, rate in rates.items():
+    crossing: dict[int, list[tuple[int, float]]] = defaultdict(list)
+    for index, rate in sorted(rates.items()):
         for resource, weight in classes[index].loads:
             used[resource] += len(classes[index].keys) * weight * rate
-            flows[resource] += len(classes[index].keys)
-    limit = {resource: shared._capacity_with(resource, n) for resource, n in flows.items()}
+            crossing[resource].append((index, len(classes[index].keys) * weight))
+    limit = {resource: shared.capacity(resource, here) for resource, here in crossing.items()}
     found = [f"resource {r} is overloaded" for r in used if used[r] > limit[r] * SLACK]
     if rates.keys() != {index for index, cls in enumerate(classes) if cls.keys}:
         found.append("not every flow has a rate")
@@ -90,6 +97,7 @@ def test_rates_are_max_min_fair_and_fit(seed: int) -> None:
         rng.choice([np.inf, 0.001, 0.002, 0.0005], n_classes).tolist(),
         rng.choice([0.01, 0.003, 0.0007], n_resources).tolist(),
         [0.004, 0.006, 0.005] if rng.integers(2) else [],
+        (rng.integers(0, 2, n_resources) > 0).tolist(),
     )
     for worker, index in enumerate(rng.integers(0, n_classes, int(rng.integers(1, 20))).tolist()):
         shared.start(worker, index, 1000.0, 0, 0.0)
@@ -124,6 +132,22 @@ def test_capped_flows_leave_the_rest_to_others() -> None:
     for worker in range(3):
         shared.start(worker, worker, 1.0, 0, 0.0)
     assert shared.fair_rates() == {0: 1.0, 1: 3.0, 2: 3.0}
+
+
+def test_what_flows_could_draw_decides_what_a_gradual_resource_sustains() -> None:
+    # 3 + 1 could be drawn of a ceiling of 4, so all of it is 4 / 2^(1/4): the small flow has its
+    # unit, and the large one the rest.
+    shared = sharing([[(0, 1.0)], [(0, 1.0)]], [3.0, 1.0], [4.0], [], [True])
+    for worker in range(2):
+        shared.start(worker, worker, 1.0, 0, 0.0)
+    assert shared.fair_rates() == pytest.approx({0: 4.0 / 2**0.25 - 1.0, 1: 1.0})
+
+
+def test_flows_without_a_limit_get_the_ceiling() -> None:
+    for cap in (np.inf, 1e200):
+        shared = sharing([[(0, 1.0)]], [cap], [4.0], [], [True])
+        shared.start(0, 0, 1.0, 0, 0.0)
+        assert shared.fair_rates() == {0: 4.0}
 
 
 def test_flows_of_a_class_share_one_clock() -> None:

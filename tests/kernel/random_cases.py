@@ -195,6 +195,15 @@ def random_machine(rng: np.random.Generator) -> Machine:
             for node in machine.nodes
         )
         machine = replace(machine, nodes=nodes)
+    elif rng.random() < 0.4:
+        nodes = tuple(
+            replace(node, ceiling_bytes_per_s=1.1 * node.bandwidth_bytes_per_s)
+            for node in machine.nodes
+        )
+        links = tuple(
+            replace(link, ceiling_bytes_per_s=link.bandwidth_bytes_per_s) for link in machine.links
+        )
+        machine = replace(machine, nodes=nodes, links=links)
     return machine
 
 

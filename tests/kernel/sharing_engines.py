@@ -134,6 +134,7 @@ def reference_flows(instance: Instance) -> Sharing:
         resource_capacity=arrays["capacity"],
         curve_ptr=arrays["curve_ptr"],
         curve=arrays["curve"],
+        resource_gradual=None,
     )
     return Sharing(problem)
 

@@ -24,9 +24,19 @@ static double capacity(const plain_t *plain, int32_t x)
 {
     const ssk_problem_t *p = plain->p;
     int32_t flows = 0, length = p->curve_ptr[x + 1] - p->curve_ptr[x];
-    for (int32_t c = 0; c < p->n_paths * p->n_smt; c++)
-        flows += weight(p, c, x) > 0.0 ? plain->n[c] : 0;
-    return length > 0 ? p->curve[p->curve_ptr[x] + (flows < length ? flows : length) - 1] : p->resource_capacity[x];
+    double drawn = 0.0, ceiling = p->resource_capacity[x], excess;
+    for (int32_t c = 0; c < p->n_paths * p->n_smt; c++) {
+        if (plain->n[c] == 0 || weight(p, c, x) == 0.0)
+            continue;
+        flows += plain->n[c];
+        drawn += plain->n[c] * weight(p, c, x) * p->path_cap[c];
+    }
+    if (length > 0)
+        return p->curve[p->curve_ptr[x] + (flows < length ? flows : length) - 1];
+    excess = drawn / ceiling * (drawn / ceiling);
+    if (!p->resource_gradual[x] || !isfinite(excess * excess))
+        return ceiling;
+    return drawn / sqrt(sqrt(1.0 + excess * excess));
 }
 
 /* Water-filling, every sum from scratch in every round. */
@@ -88,8 +98,12 @@ static void churn(uint64_t seed, int n_steps)
     ssk_allocator_t allocator = ssk_default_allocator();
     int64_t now = 0;
     double lag = 0.0;
+    uint8_t gradual[MAX_RESOURCES];
     scenario_init(&s, seed);
     const ssk_problem_t *p = &s.problem;
+    for (int32_t x = 0; x < MAX_RESOURCES; x++)
+        gradual[x] = rng_chance(&s.rng, 0.3);
+    s.problem.resource_gradual = gradual;
     CHECK(p->n_paths * p->n_smt <= MAX_CLASSES && p->n_resources <= MAX_RESOURCES);
     CHECK(ssk_flows_alloc(&flows, &allocator, p) == SSK_OK);
     for (int32_t c = 0; c < flows.n_classes; c++)

@@ -5,29 +5,22 @@ from __future__ import annotations
 import pytest
 
 from simsched.machine import load_machine
-from simsched.machine.saturation import rates_by_flows
+from simsched.machine.saturation import ceiling
 
 
-def test_the_ends_are_what_was_measured() -> None:
-    rates = rates_by_flows(19.1e9, 32, 258e9)
-    assert len(rates) == 32
-    assert (rates[0], rates[-1]) == (19.1e9, 258e9)
-    assert list(rates) == sorted(rates)
+def test_at_the_measured_point_the_rate_is_what_was_measured() -> None:
+    # d / (1 + (d / b)^4)^(1/4) = 2 for d = 4: (d / b)^4 = 15.
+    found = ceiling(4.0, 2.0)
+    assert found == pytest.approx(4.0 / 15**0.25)
+    assert ceiling(611.2, 258.0) == pytest.approx(611.2 / ((611.2 / 258) ** 4 - 1) ** 0.25)
 
 
-def test_in_between_the_rate_is_the_soft_minimum() -> None:
-    # 4 flows of 1 that get 2 together: a ceiling b with 4 / (1 + (4/b)^4)^(1/4) = 2, so
-    # (4/b)^4 = 15; and two of them 2 / (1 + 15/16)^(1/4).
-    assert rates_by_flows(1.0, 4, 2.0)[1] == pytest.approx(2.0 / (1 + 15 / 16) ** 0.25)
+def test_memory_that_cores_cannot_fill_has_no_ceiling() -> None:
+    assert ceiling(40.0, 40.0) is None
+    assert ceiling(30.0, 40.0) is None
 
 
-def test_memory_that_cores_cannot_fill_has_no_curve() -> None:
-    assert rates_by_flows(10e9, 4, 40e9) == ()
-
-
-def test_nodes_and_links_of_a_machine_saturate_gradually() -> None:
+def test_nodes_and_links_of_a_machine_have_the_ceilings_of_all_their_cores() -> None:
     machine = load_machine("xeon_6548y")
-    assert machine.nodes[1].bandwidth_curve == rates_by_flows(19.1e9, 32, 258e9)
-    assert [link.bandwidth_curve for link in machine.links] == [
-        rates_by_flows(13.7e9, 32, 127e9)
-    ] * 2
+    assert machine.nodes[1].ceiling_bytes_per_s == ceiling(32 * 19.1e9, 258e9)
+    assert [link.ceiling_bytes_per_s for link in machine.links] == [ceiling(32 * 13.7e9, 127e9)] * 2

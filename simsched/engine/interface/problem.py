@@ -164,6 +164,12 @@ class Problem:
     curve: FloatArray = array(
         "n_curve", FINITE_RATE, "capacity with 1, 2, ... flows; of most resources empty"
     )
+    resource_gradual: ByteArray | None = array(
+        "n_resources",
+        FLAG,
+        "saturates gradually: its capacity is the ceiling that it nears",
+        optional=True,
+    )
     paths: Paths = part("path_")
     node_capacity_bytes: Int64Array = array("n_nodes", MANY_BYTES)
     node_domain: Int32Array = array(

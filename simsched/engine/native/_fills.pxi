@@ -55,6 +55,8 @@ cdef int _fill_problem(ssk_problem_t *c, object problem, list kept) except -1:
     c.resource_capacity = <const double *>_array(kept, problem, "resource_capacity", np.float64, (c.n_resources,))
     c.curve_ptr = <const int32_t *>_array(kept, problem, "curve_ptr", np.int32, (<int64_t>c.n_resources + 1,))
     c.curve = <const double *>_array(kept, problem, "curve", np.float64, (c.n_curve,))
+    if problem.resource_gradual is not None:
+        c.resource_gradual = <const uint8_t *>_array(kept, problem, "resource_gradual", np.uint8, (c.n_resources,))
     c.path_latency_ps = <const int64_t *>_array(kept, problem.paths, "latency_ps", np.int64, (c.n_paths,))
     c.path_share = <const double *>_array(kept, problem.paths, "share", np.float64, (c.n_paths,))
     c.path_cap = <const double *>_array(kept, problem.paths, "cap", np.float64, (c.n_paths, c.n_smt))

@@ -66,6 +66,7 @@ cdef extern from "ssk.h" nogil:
         const double * resource_capacity
         const int32_t * curve_ptr
         const double * curve
+        const uint8_t * resource_gradual
         int32_t n_paths
         int64_t n_crossings
         const int64_t * path_latency_ps

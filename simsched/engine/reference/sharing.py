@@ -76,6 +76,8 @@ class Sharing:
         self._flows: dict[int, int] = {}  # flows of each class that has any
         self._rated: dict[int, int] = {}  # the same when rates were computed; other rates are 0
         self._capacity = [float(c) for c in problem.resource_capacity]
+        gradual = problem.resource_gradual
+        self._gradual = [False] * len(self._capacity) if gradual is None else gradual.tolist()
         ptr = problem.curve_ptr
         self._curves = [
             [float(c) for c in problem.curve[ptr[r] : ptr[r + 1]]]
@@ -151,12 +153,10 @@ class Sharing:
         """Return the weighted max-min fair rate of every class that has flows."""
         rising = dict(sorted(self._flows.items()))  # sums do not depend on who came first
         crossing: dict[int, list[tuple[int, float]]] = {}  # resource -> (class, flows * weight)
-        flows: dict[int, int] = {}
         for index, count in rising.items():
             for resource, weight in self._classes[index].loads:
                 crossing.setdefault(resource, []).append((index, count * weight))
-                flows[resource] = flows.get(resource, 0) + count
-        capacity = {resource: self._capacity_with(resource, n) for resource, n in flows.items()}
+        capacity = {resource: self.capacity(resource, here) for resource, here in crossing.items()}
         rates: dict[int, float] = {}
         level = 0.0
         while rising:
@@ -178,9 +178,21 @@ class Sharing:
                 del rising[index]
         return rates
 
-    def _capacity_with(self, resource: int, flows: int) -> float:
-        curve = self._curves[resource]
-        return curve[min(flows, len(curve)) - 1] if curve else self._capacity[resource]
+    def capacity(self, resource: int, crossing: list[tuple[int, float]]) -> float:
+        """Return the capacity of a resource that (class, flows * weight) cross."""
+        if curve := self._curves[resource]:
+            flows = sum(self._flows[index] for index, _ in crossing)
+            return curve[min(flows, len(curve)) - 1]
+        ceiling = self._capacity[resource]
+        if not self._gradual[resource]:
+            return ceiling
+        drawn = 0.0
+        for index, weight in crossing:
+            drawn += weight * self._classes[index].cap
+        excess = drawn / ceiling
+        excess *= excess
+        excess *= excess
+        return drawn / math.sqrt(math.sqrt(1.0 + excess)) if math.isfinite(excess) else ceiling
 
 
 def _loads(

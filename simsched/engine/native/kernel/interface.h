@@ -228,6 +228,8 @@ typedef struct {
     const double *resource_capacity; /* n_resources: bytes per ps */
     const int32_t *curve_ptr; /* n_resources + 1 */
     const double *curve; /* n_curve: capacity with 1, 2, ... flows; of most resources empty */
+    /* n_resources; may be NULL: saturates gradually: its capacity is the ceiling that it nears */
+    const uint8_t *resource_gradual;
     int32_t n_paths;
     int64_t n_crossings; /* resources on all paths */
     const int64_t *path_latency_ps; /* n_paths */

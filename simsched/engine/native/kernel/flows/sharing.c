@@ -64,13 +64,36 @@ void ssk_sharing_free(ssk_flows_t *self, const ssk_allocator_t *allocator)
     memset(s, 0, sizeof(*s));
 }
 
+/* Returns what flows that could draw so much get of a resource that nears its ceiling; rule F7. */
+static double gradual_capacity(const ssk_flows_t *self, int32_t x, double ceiling)
+{
+    const ssk_problem_t *p = self->problem;
+    const uint64_t *crosses = &self->sharing.crosses[(size_t)x * (size_t)self->n_words];
+    double drawn = 0.0, excess;
+    for (int32_t word = 0; word < self->n_words; word++) {
+        for (uint64_t bits = crosses[word] & self->occupied[word]; bits != 0; bits &= bits - 1) {
+            int32_t c = 64 * word + ssk_lowest_bit(bits), i = p->path_resource_ptr[c / p->n_smt];
+            while (p->path_resource[i] != x)
+                i++;
+            drawn += (double)self->classes[c].n * p->path_weight[i] * p->path_cap[c];
+        }
+    }
+    excess = drawn / ceiling;
+    excess *= excess;
+    excess *= excess;
+    return isfinite(excess) ? drawn / sqrt(sqrt(1.0 + excess)) : ceiling;
+}
+
 double ssk_capacity(const ssk_flows_t *self, int32_t resource)
 {
     const ssk_problem_t *p = self->problem;
     int32_t curve = p->curve_ptr[resource], length = p->curve_ptr[resource + 1] - curve;
     int32_t flows = self->sharing.flows_on[resource];
-    if (length == 0 || flows == 0)
-        return p->resource_capacity[resource];
+    if (length == 0 || flows == 0) {
+        double capacity = p->resource_capacity[resource];
+        bool is_gradual = p->resource_gradual != NULL && p->resource_gradual[resource] && flows > 0;
+        return is_gradual ? gradual_capacity(self, resource, capacity) : capacity;
+    }
     return p->curve[curve + (flows < length ? flows : length) - 1];
 }
 

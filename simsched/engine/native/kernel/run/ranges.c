@@ -57,6 +57,8 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
     CHECK_RANGE(problem->resource_capacity, problem->n_resources, 1e-300, INFINITY);
     CHECK_RISING(problem->curve_ptr, problem->n_resources, problem->n_curve);
     CHECK_RANGE(problem->curve, problem->n_curve, 1e-300, 1e+300);
+    if (problem->resource_gradual != NULL)
+        CHECK_RANGE(problem->resource_gradual, problem->n_resources, 0, 1);
     CHECK_RANGE(problem->path_latency_ps, problem->n_paths, 0, SSK_MAX_COST_PS);
     CHECK_RANGE(problem->path_share, problem->n_paths, 1e-300, 1.0);
     CHECK_RANGE(problem->path_cap, (int64_t)problem->n_paths * problem->n_smt, 1e-300, INFINITY);
