@@ -28,11 +28,18 @@ from simsched.workload.graph import Workload
 
 COLUMNS = ("machine", "kernel", "placement", "threads")
 GB_PER_S, NS = "gb_per_s", "ns"
-#: Arrays that each kernel reads, and that it writes.
-STREAMS = {"load": (1, 0), "copy": (1, 1), "scale": (1, 1), "add": (2, 1), "triad": (2, 1)}
-#: Reads an array and writes it, which counts twice: its lines are fetched and written back.
-UPDATE, CHASE = "update", "chase"
-KERNELS = (*STREAMS, UPDATE, CHASE)
+#: Arrays that each kernel reads, that it writes, and that it reads and writes, which count twice.
+STREAMS = {
+    "load": (1, 0, 0),
+    "copy": (1, 1, 0),
+    "scale": (1, 1, 0),
+    "add": (2, 1, 0),
+    "triad": (2, 1, 0),
+    "update": (0, 0, 1),
+    "daxpy": (1, 0, 1),
+}
+CHASE = "chase"
+KERNELS = (*STREAMS, CHASE)
 LOCAL, REMOTE, INTERLEAVED = "local", "remote", "interleaved"
 LINE_BYTES = 64
 LEAST_ARRAY_BYTES = 64_000_000  #: of each thread, and more than all caches hold
@@ -262,14 +269,14 @@ def _program(machine: Machine, point: Point) -> tuple[Workload, int]:
     """Return the benchmark with one task per thread, and the bytes that it counts."""
     n = point.threads
     if point.kernel == CHASE:
-        reads, writes, size = 1, 0, LINE_BYTES
+        reads, writes, updates, size = 1, 0, 0, LINE_BYTES
     else:
-        reads, writes = (0, 1) if point.kernel == UPDATE else STREAMS[point.kernel]
+        reads, writes, updates = STREAMS[point.kernel]
         caches = [level.capacity_bytes for level in machine.caches]
         size = max(LEAST_ARRAY_BYTES, 2 * max(caches, default=0))
     # Of interleaved arrays each thread begins with another part, as pages are dealt out.
     parts = PARTS * len(machine.nodes) if point.placement == INTERLEAVED else 1
-    arrays, size = reads + writes, max(1, size // parts)
+    arrays, size = reads + writes + updates, max(1, size // parts)
     thread, part, array = (
         index.reshape(-1) for index in np.indices((point.threads, parts, arrays), dtype=np.int64)
     )
@@ -283,7 +290,7 @@ def _program(machine: Machine, point: Point) -> tuple[Workload, int]:
         accessed=accesses(thread, block, read, written, n),
         block_bytes=sizes,
     )
-    counted = int(read.sum() + written.sum()) * (2 if point.kernel == UPDATE else 1)
+    counted = (reads + writes + 2 * updates) * size * parts * n
     touched = accesses(thread, block, 0, 1, n)
     init = build_graph(np.zeros(n), accessed=touched, block_bytes=sizes)
     return Workload(point.kernel, graph, init=init), counted

@@ -1,6 +1,7 @@
 """Bandwidth by threads: the output of STREAM, of likwid-bench, or a table in CSV.
 
-Threads are taken to run on the cores of one domain, one on each, with data in its own memory.
+Threads are taken to run on cores in their order, one on each, with data in the memory of their
+domain. Programs that write count written bytes like read ones, as STREAM does.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ _STREAM_RATE = re.compile(r"^(Copy|Triad):\s+([\d.]+)")
 _LIKWID_RATE = re.compile(r"^MByte/s:\s+([\d.]+)")
 _UNITS = {"gbps": 1e9, "gb/s": 1e9, "mbps": 1e6, "mb/s": 1e6, "mbyte/s": 1e6, "gbyte/s": 1e9}
 _COLUMN = re.compile(r"(?:^|[_ (\[])(gbps|gb/s|mbps|mb/s|mbyte/s|gbyte/s)\b", re.IGNORECASE)
+_WRITES = re.compile(r"copy|triad|scale|add|stream|update|daxpy", re.IGNORECASE)
 #: Factor of more than which a rate is no memory's.
 ODD_RATE, ODD_THREAD_RATE = 20e12, 1e12
 
@@ -54,36 +56,62 @@ def read_stream(path: Path) -> Facts:
             found[threads] = Fact(value, f"line {number}")
     if not found:
         raise lines.fail(len(lines.lines), "found no rate, accepted lines with Copy: or MByte/s:")
-    return Facts("stream", "bandwidth by threads", rates_bytes_per_s=_checked(lines, found))
+    # likwid-bench says which kernel it ran only where the user has noted it: loads are usual.
+    writes = any(_STREAM_RATE.match(text.strip()) for text in lines.lines)
+    rates = _checked(lines, found)
+    return Facts(
+        "stream", "bandwidth by threads", rates_bytes_per_s=rates, rates_count_writes=writes
+    )
 
 
 @fact_format("bandwidth_table", recognises=_is_table)
 def read_table(path: Path) -> Facts:
     """Return the rates of a CSV with columns ``threads`` and one whose name ends in its unit.
 
-    Of several such columns the first counts.
+    Of several such columns the first counts, before others one of loads or reads. If there is one
+    of copies beside loads, it says what written bytes cost.
     """
     lines = Lines(path)
     rows = list(csv.reader(lines.lines))
     names = [name.strip() for name in rows[0]]
     lower = [name.lower() for name in names]
     by = lower.index("threads") if "threads" in lower else lower.index("cores")
-    column = next(i for i, name in enumerate(names) if _COLUMN.search(name))
-    match = _COLUMN.search(names[column])
-    assert match is not None
-    found: dict[int, Fact[float]] = {}
+    columns = [i for i, name in enumerate(names) if _COLUMN.search(name)]
+    reads = [i for i in columns if not _WRITES.search(names[i])]
+    column = (reads or columns)[0]
+    copies = next((i for i in columns if "copy" in lower[i]), column)
     for number, row in enumerate(rows[1:], 2):
-        if not row:
-            continue
-        if len(row) != len(names):
+        if row and len(row) != len(names):
             raise lines.fail(number, f"found {len(row)} columns, accepted {len(names)}")
-        threads = int(lines.number(row[by], number, names[by]))
-        rate = lines.number(row[column], number, names[column]) * _UNITS[match[1].lower()]
-        found.setdefault(threads, Fact(rate, f"line {number}"))
-    if not found:
-        raise lines.fail(1, "found no row, accepted at least one")
-    rates = _checked(lines, found)
-    return Facts("bandwidth_table", "bandwidth by threads", rates_bytes_per_s=rates)
+
+    def rates_in(place: int) -> dict[int, Fact[float]]:
+        match = _COLUMN.search(names[place])
+        assert match is not None
+        found: dict[int, Fact[float]] = {}
+        for number, row in enumerate(rows[1:], 2):
+            if row:
+                threads = int(lines.number(row[by], number, names[by]))
+                rate = lines.number(row[place], number, names[place]) * _UNITS[match[1].lower()]
+                found.setdefault(threads, Fact(rate, f"line {number}"))
+        if not found:
+            raise lines.fail(1, "found no row, accepted at least one")
+        return _checked(lines, found)
+
+    rates = rates_in(column)
+    return Facts(
+        "bandwidth_table",
+        "bandwidth by threads",
+        rates_bytes_per_s=rates,
+        rates_count_writes=not reads,
+        write_weight=_weight(rates, rates_in(copies)) if reads and copies != column else None,
+    )
+
+
+def _weight(loads: dict[int, Fact[float]], copies: dict[int, Fact[float]]) -> Fact[float]:
+    """Return what a written byte costs: of a copy of the most threads half of the bytes are."""
+    most = max(loads)
+    weight = 2.0 * loads[most].value / copies[most].value - 1.0
+    return Fact(round(max(1.0, weight), 2), f"{loads[most].place}, loads and copies")
 
 
 def _checked(lines: Lines, found: dict[int, Fact[float]]) -> dict[int, Fact[float]]:

@@ -116,6 +116,10 @@ class Facts:
         Idle latency from each domain to each node; what all cores of a domain read from a node.
     rates_bytes_per_s : dict of int to Fact of float
         What 1, 2, ... threads of a domain draw together from its own node.
+    rates_count_writes : bool
+        Whether these are of programs that write, with written bytes counted like read ones.
+    write_weight : Fact of float, optional
+        What a written byte costs a controller, in read bytes: its fetch, and taking it back.
     transfer_ns : dict of str to Fact of float
         One-way latency of a line between cores that are ``near`` (one domain) or ``far``.
     one_way_ns : Matrix, optional
@@ -135,6 +139,8 @@ class Facts:
     latency_ns: Matrix | None = None
     bandwidth_bytes_per_s: Matrix | None = None
     rates_bytes_per_s: Mapping[int, Fact[float]] = field(default_factory=dict)
+    rates_count_writes: bool = False
+    write_weight: Fact[float] | None = None
     transfer_ns: Mapping[str, Fact[float]] = field(default_factory=dict)
     one_way_ns: Matrix | None = None
     devices: tuple[Device, ...] = ()

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from simsched.files.units import format_bandwidth, format_frequency, format_size
+from simsched.files.units import (
+    format_bandwidth,
+    format_frequency,
+    format_size,
+    parse_bandwidth,
+)
 from simsched.machine.facts import assumed
 from simsched.machine.facts.content import Content, Pair
 from simsched.machine.facts.contents import Core, Node
@@ -172,7 +178,7 @@ class Document(Content):
                 "kind": first.kind,
                 "at": "machine" if first.domain is None else [node.domain for node in nodes],
                 "capacity": capacity,
-                "bandwidth": self._node_bandwidth(name, nodes),
+                **self._node_bandwidth(name, nodes),
                 "page": self.assume("4 KiB", assumed.PAGE, "size of pages"),
             }
             if any(node.side_cache_bytes for node in nodes):
@@ -184,8 +190,8 @@ class Document(Content):
 
     def node_rate(self, nodes: Sequence[Node]) -> tuple[float, str | None]:
         """Return what some nodes sustain each, and its source if it has been measured."""
-        rates = self.gathered.mapped("rates_bytes_per_s")
-        if rates and nodes[0].kind == "DRAM":
+        rates = self._rates(nodes[0])
+        if rates:
             best = max(rates.values(), key=lambda stated: stated.value)
             return best.value, best.source
         matrix = self.gathered.matrix("bandwidth_bytes_per_s")
@@ -201,14 +207,40 @@ class Document(Content):
         rate = assumed.NODE_BYTES_PER_S.get(nodes[0].kind, assumed.NODE_BYTES_PER_S["NVM"])
         return rate * self._n_cores(nodes[0].domain), None
 
-    def _node_bandwidth(self, name: str, nodes: Sequence[Node]) -> Pair:
+    def _rates(self, node: Node) -> dict[int, Stated[float]]:
+        """Return what 1, 2, ... threads draw from a node together, as far as files say it.
+
+        Threads fill the domains in their order: more than one domain has are on others, too, and
+        if a table has only such rows, a domain has its part of them.
+        """
+        found = self.gathered.mapped("rates_bytes_per_s") if node.kind == "DRAM" else {}
+        rates = {int(n): stated for n, stated in found.items()}  # type: ignore[call-overload]
+        cores = self.gathered.topology.cores
+        ways = max(len(core.threads) for core in cores)
+        own = self._n_cores(node.domain)
+        inside = {n: stated for n, stated in rates.items() if n <= ways * own}
+        if not rates or max(inside, default=0) > 1 or max(rates) == 1:
+            return inside
+        most = max(rates)
+        whole = rates[most]
+        part = min(own / min(most, len(cores)), 1.0)
+        share = replace(whole, value=whole.value * part, place=f"{whole.place}, a domain's part")
+        return inside | {own: share}
+
+    def _node_bandwidth(self, name: str, nodes: Sequence[Node]) -> dict[str, Any]:
         rate, source = self.node_rate(nodes)
         text = format_bandwidth(rate)
-        if source is not None:
-            return [text, source]
-        each = assumed.NODE_BYTES_PER_S.get(nodes[0].kind, assumed.NODE_BYTES_PER_S["NVM"])
-        rule = assumed.NODE.format(format_bandwidth(each))
-        return self.assume(text, rule, f"bandwidth of {name}")
+        gradually = {"saturates": "gradually"}
+        if source is None:
+            each = assumed.NODE_BYTES_PER_S.get(nodes[0].kind, assumed.NODE_BYTES_PER_S["NVM"])
+            rule = assumed.NODE.format(format_bandwidth(each))
+            return {"bandwidth": self.assume(text, rule, f"bandwidth of {name}"), **gradually}
+        rates = self._rates(nodes[0])
+        last = rates[max(rates)].value if rates else rate
+        if last >= (1.0 - assumed.FALLS) * rate:
+            return {"bandwidth": [text, source], **gradually}
+        curve = {n: format_bandwidth(rates[n].value) for n in sorted(rates)}
+        return {"bandwidth": [text, source], "bandwidth_by_flows": [curve, source]}
 
     def _columns(self, matrix: Stated[Any]) -> dict[int, int]:
         """Return the column of a matrix for each node by its number."""
@@ -257,7 +289,11 @@ class Document(Content):
                 rate = self.assume(
                     text, assumed.LINK, f"bandwidth between domains, {name} packages"
                 )
-            found[name] = {"connects": [pairs, self.key], "bandwidth": rate}
+            found[name] = {
+                "connects": [pairs, self.key],
+                "bandwidth": rate,
+                "saturates": "gradually",
+            }
         return found
 
     def _hops(self) -> Pair:
@@ -336,6 +372,26 @@ class Document(Content):
             if source
             else self.assume(latency, assumed.LATENCY, "latency of paths"),
             "core_cap": cap,
+            **self._writes(parse_bandwidth(cap[0])),
+        }
+
+    def _writes(self, core_cap: float) -> dict[str, Any]:
+        """Return what one core writes at most, and what a written byte costs the controller.
+
+        Nothing where the node's rate is one of programs that write: it holds for them as it is.
+        """
+        if any(facts.rates_count_writes for _, facts in self.gathered.files.values()):
+            return {}
+        weight = self.gathered.stated("write_weight")
+        return {
+            "write_core_cap": self.assume(
+                format_bandwidth(assumed.WRITE_SHARE * core_cap),
+                assumed.WRITE_CAP,
+                "write_core_cap: what one core writes",
+            ),
+            "write_weight": [weight.value, weight.source]
+            if weight is not None
+            else self.assume(assumed.WRITE_WEIGHT, assumed.WRITE, "write_weight: a written byte"),
         }
 
     def _home(self, domain: int) -> Node:

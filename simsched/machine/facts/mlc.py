@@ -12,6 +12,7 @@ from simsched.machine.facts._lines import Lines
 from simsched.machine.facts.contents import Fact, Facts, Matrix
 from simsched.machine.facts.registry import fact_format
 
+_MIX = re.compile(r"\s*(\d+):1 Reads-Writes\s*:\s*([\d.]+)")
 BYTES_PER_MB = 1e6  # the tool says so itself
 _TRANSFERS = {"near": ("Local Socket", "HITM"), "far": ("Remote Socket", "writer socket")}
 
@@ -40,8 +41,30 @@ def read_mlc(path: Path) -> Facts:
         title or "Intel Memory Latency Checker",
         latency_ns=latency,
         bandwidth_bytes_per_s=bandwidth,
+        write_weight=_write_weight(lines),
         transfer_ns=_transfers(lines),
     )
+
+
+def _write_weight(lines: Lines) -> Fact[float] | None:
+    """Return what a written byte costs: one for its fetch, and what mixes of reads and writes say.
+
+    With r reads for a write, which the tool counts both, the peak is (r + 1) / (r + w) of that of
+    reads alone, w being what a write costs in reads.
+    """
+    reads = lines.find("ALL Reads")
+    if reads is None:
+        return None
+    alone = lines.number(lines.fields(reads)[-1], reads, "bandwidth in MB/s")
+    found = []
+    for number in range(reads + 1, min(reads + 5, len(lines.lines)) + 1):
+        if match := _MIX.match(lines.lines[number - 1]):
+            rate = lines.number(match[2], number, "bandwidth in MB/s")
+            found.append((int(match[1]) + 1) * alone / rate - int(match[1]))
+    if not found:
+        return None
+    weight = 1.0 + max(1.0, sum(found) / len(found))
+    return Fact(round(weight, 2), f"line {reads}, mixes of reads and writes")
 
 
 def _matrix(lines: Lines, start: str, what: str) -> Matrix | None:

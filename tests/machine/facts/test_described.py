@@ -287,3 +287,57 @@ def test_latencies_of_a_real_machine_are_those_of_the_file(tmp_path: Path) -> No
     paths = TOPOLOGIES / "cts1-quartz-smt1.xml.gz", MLC / "icelake_mlc.txt"
     machine = machine_of(tmp_path, *paths)
     assert [path.latency_ps for path in machine.paths[0]] == [89_200, 142_700]
+
+
+def test_written_bytes_cost_what_the_mixes_of_the_generator_say(
+    write: Write, tmp_path: Path
+) -> None:
+    # One write with one read: 2 / (1 + w) of the reading peak; w = 1.5 here, and with three reads
+    # 4 / (3 + w), w = 1.3. The fetch of a written line comes on top.
+    mixes = (
+        "Measuring Peak Injection Memory Bandwidths for the system\n"
+        "ALL Reads        :\t80000.0\n"
+        f"3:1 Reads-Writes :\t{80000.0 * 4 / 4.3:.1f}\n"
+        f"1:1 Reads-Writes :\t{80000.0 * 2 / 2.5:.1f}\n"
+    )
+    text = samples.MLC.replace("Measuring Memory", mixes + "\nMeasuring Memory")
+    machine = machine_of(tmp_path, write("a.xml", samples.hwloc_2()), write("mlc.txt", text))
+    assert machine.paths[0][1].write_weight == pytest.approx(2.4, abs=0.005)
+    (source,) = {text for key, text in machine.sources.items() if key.endswith(".write_weight")}
+    assert source == "mlc: line 9, mixes of reads and writes"
+
+
+def test_loads_beside_copies_say_what_written_bytes_cost(write: Write, tmp_path: Path) -> None:
+    # Copies reach 2 / (1 + w) of the loads: 16 of 24, so w = 2.
+    table = write("t.csv", "cores,copy_GBps,load_GBps\n1,9,12\n2,16,24\n")
+    machine = machine_of(tmp_path, write("a.xml", samples.hwloc_2()), table)
+    assert machine.nodes[0].bandwidth_bytes_per_s == 24e9
+    assert machine.paths[0][0].write_weight == 2.0
+    assert machine.paths[0][0].write_core_cap == (0.8 * 12e9,)
+
+
+def test_rates_of_programs_that_write_hold_for_them(write: Write, tmp_path: Path) -> None:
+    machine = machine_of(tmp_path, write("a.xml", samples.hwloc_2()), write("s", samples.STREAM))
+    assert machine.paths[0][0].write_weight == 1.0
+    assert machine.paths[0][0].write_core_cap == (12e9,)
+
+
+def test_memory_saturates_gradually_or_as_a_table_that_falls(write: Write, tmp_path: Path) -> None:
+    topology = write("a.xml", samples.hwloc_2())
+    rising = machine_of(tmp_path, topology, write("t.csv", "cores,load_GBps\n1,12\n2,22\n"))
+    # 24 could be drawn, 22 are sustained.
+    ceiling = 24e9 / ((24 / 22) ** 4 - 1) ** 0.25
+    assert rising.nodes[0].ceiling_bytes_per_s == pytest.approx(ceiling)
+    assert rising.nodes[0].bandwidth_curve == ()
+    falling = "cores,load_GBps\n1,12\n2,22\n4,16\n"
+    machine = machine_of(tmp_path, topology, write("f.csv", falling))
+    assert machine.nodes[0].bandwidth_curve == (12e9, 22e9, 19e9, 16e9)
+    assert machine.nodes[0].ceiling_bytes_per_s is None
+
+
+def test_more_threads_than_one_domain_has_are_on_others(write: Write, tmp_path: Path) -> None:
+    topology = write("a.xml", samples.hwloc_2())  # two domains of two cores, four threads each
+    both = machine_of(tmp_path, topology, write("t.csv", "cores,load_GBps\n1,12\n2,22\n8,44\n"))
+    assert both.nodes[0].bandwidth_bytes_per_s == 22e9
+    part = machine_of(tmp_path, topology, write("p.csv", "cores,load_GBps\n1,12\n8,40\n"))
+    assert part.nodes[0].bandwidth_bytes_per_s == 40e9 * 2 / 4
