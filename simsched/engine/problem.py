@@ -70,6 +70,7 @@ def make_problem(
         curve_ptr=curve_ptr,
         curve=curve,
         resource_gradual=gradual,
+        **_latency_under_load(machine, len(capacity)),
         **_nodes(machine),
         **_caches(machine.caches, core_of_worker),
         **_transfers(machine),
@@ -153,6 +154,15 @@ def _resources(
     flat = [value * PER_PS for curve in curves for value in curve]
     capacity = np.array(rates, np.float64) * PER_PS
     return capacity, ptr, np.array(flat, np.float64), is_gradual if is_gradual.any() else None
+
+
+def _latency_under_load(machine: Machine, n_resources: int) -> dict[str, Any]:
+    """Return how latencies grow with the load of nodes, nothing where they do not."""
+    table = np.zeros((2, n_resources))
+    for index, node in enumerate(machine.nodes):
+        table[:, index] = node.latency_under_load or (0.0, 0.0)
+    slope, bend = table if table.any() else (None, None)
+    return {"latency_slope": slope, "latency_bend": bend}
 
 
 def _changes(machine: Machine, core_of_worker: Int32Array) -> dict[str, Any]:

@@ -89,6 +89,9 @@ class MemoryNode:
     #: What its flows near together the more they could draw; None: it sustains all of its
     #: bandwidth at once.
     ceiling_bytes_per_s: float | None = None
+    #: Slope and bend of the latency with the load, rule F13 of docs/semantics.md; None: it is the
+    #: idle one at any load.
+    latency_under_load: tuple[float, float] | None = None
     #: For migration and hotness sampling.
     page_bytes: int = 4096
     memory_side_cache: MemorySideCache | None = None

@@ -270,6 +270,7 @@ def _node(name: str, memory: schema.Memory, domain: int | None) -> MemoryNode:
         domain=domain,
         bandwidth_curve=expanded(memory.bandwidth_by_flows),
         page_bytes=memory.page.value,
+        latency_under_load=value_or(memory.latency_under_load, None),
         has_driver=memory.managed_by == "driver",
         memory_side_cache=None
         if cache is None

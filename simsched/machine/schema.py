@@ -24,6 +24,7 @@ from simsched.machine.values import (
     Durations,
     Factor,
     Frequency,
+    Growth,
     Index,
     Indices,
     Name,
@@ -151,6 +152,9 @@ class Memory(Section):
     saturates : {"at_once", "gradually"}
         Whether accesses get all that their cores draw until the bandwidth is reached, or less
         before it; then `bandwidth` is what all cores of the node's domain get together.
+    latency_under_load : pair of float, optional
+        Slope a and bend b: with a share u of the bandwidth in use, latencies are
+        1 + a u / (1 - b u) times those of the paths; by default they stay.
     page : size
         Size of a page, for migration.
     cache : mapping, optional
@@ -170,6 +174,7 @@ class Memory(Section):
     peak_bandwidth: Sourced[Bandwidth] | None = None
     bandwidth_by_flows: Sourced[Curve] | None = None
     saturates: Literal["at_once", "gradually"] = "at_once"
+    latency_under_load: Sourced[Growth] | None = None
     page: Sourced[Size]
     cache: SideCache | None = None
 

@@ -144,6 +144,14 @@ def by_flows(data: object) -> object:
 
 MOST_FLOWS = 65536
 #: Bandwidth by the number of flows at the same time; between two numbers it is linear.
+#: Slope and bend of a latency under load.
+Growth = Annotated[
+    tuple[
+        Annotated[float, Field(ge=0.0, le=100.0)],
+        Annotated[float, Field(ge=0.0, le=0.99)],
+    ],
+    BeforeValidator(lambda data: tuple(data) if isinstance(data, list) else data),
+]
 Curve = Annotated[list[tuple[int, Bandwidth]], BeforeValidator(by_flows), Field(min_length=1)]
 Durations = Annotated[list[OperationTime], Field(min_length=2, max_length=2)]
 Count = Annotated[int, Field(ge=1, le=65536)]

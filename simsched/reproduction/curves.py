@@ -3,6 +3,7 @@
 A table has the columns ``machine``, ``kernel``, ``placement``, ``threads``, and ``gb_per_s`` or
 ``ns``. A column ``used`` says which points the machine was made from (``yes``); the others are
 predictions. Threads are bound to cores in their order, one on each as long as there are cores.
+With a column ``load_gb_per_s`` the first thread chases, and the others draw so much together.
 """
 
 from __future__ import annotations
@@ -21,13 +22,16 @@ from simsched.files.errors import ConfigurationError, ModelError, SimschedError,
 from simsched.files.units import PER_PS
 from simsched.machine import load_machine
 from simsched.machine.model import Machine
+from simsched.machine.model import Path as Way
 from simsched.policy import make_policy
 from simsched.reproduction.tables import read_table
+from simsched.trace.run import Run
+from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import Workload
 
 COLUMNS = ("machine", "kernel", "placement", "threads")
-GB_PER_S, NS = "gb_per_s", "ns"
+GB_PER_S, NS, LOAD = "gb_per_s", "ns", "load_gb_per_s"
 #: Arrays that each kernel reads, that it writes, and that it reads and writes, which count twice.
 STREAMS = {
     "load": (1, 0, 0),
@@ -42,6 +46,7 @@ CHASE = "chase"
 KERNELS = (*STREAMS, CHASE)
 LOCAL, REMOTE, INTERLEAVED = "local", "remote", "interleaved"
 LINE_BYTES = 64
+WARM_UP_OPS = 10_000.0
 LEAST_ARRAY_BYTES = 64_000_000  #: of each thread, and more than all caches hold
 PARTS = 4  #: of an array on each node, where pages are dealt out
 USED = ("yes", "no", "")
@@ -60,6 +65,8 @@ class Point:
     #: Whether the machine was made from it.
     is_used: bool
     where: str
+    #: What all threads but the first draw together in GB/s, while that one chases.
+    load: float | None = None
 
     @property
     def curve(self) -> tuple[str, str, str]:
@@ -95,6 +102,7 @@ class Compared:
             "kernel": point.kernel,
             "placement": point.placement,
             "threads": point.threads,
+            "load_gb_per_s": point.load,
             "unit": point.unit,
             "measured": point.value,
             "simulated": self.simulated,
@@ -142,15 +150,23 @@ def _point(where: str, values: dict[str, str]) -> Point:
     used = values.get("used", "")
     if used not in USED:
         raise ConfigurationError(f"{where}: used: found {used!r}, accepted yes or no")
+    threads = int(_number(where, "threads", values["threads"], whole=True))
+    load = _number(where, LOAD, values[LOAD]) if values.get(LOAD) else None
+    if load is not None and (values["kernel"] != CHASE or threads < 2):
+        raise ConfigurationError(
+            f"{where}: {LOAD}: found with {threads} threads of {values['kernel']}, accepted with "
+            f"{CHASE} and two threads or more"
+        )
     return Point(
         values["machine"],
         values["kernel"],
         values["placement"],
-        int(_number(where, "threads", values["threads"], whole=True)),
+        threads,
         _number(where, unit, values.get(unit, "")),
         unit,
         used == "yes",
         where,
+        load,
     )
 
 
@@ -218,15 +234,20 @@ def simulated_value(machine: Machine, point: Point) -> float:
         The machine has not so many hardware threads, or no such placement.
     """
     bound = _one_thread_a_core(machine) if point.threads <= machine.n_cores else machine
+    if point.kernel == CHASE:  # what first touch leaves in caches is not chased
+        bound = replace(bound, caches=())
+    if point.load is not None:
+        bound = _throttled(bound, point.load * 1e9 / (point.threads - 1))
     placed = _placed(bound, point.placement)
-    program, counted_bytes = _program(machine, point)
+    program, counted_bytes = _program(machine, point) if point.load is None else _loaded(point)
     policy = make_policy("openmp_static", {"placement": _rule(point.placement)})
-    pinning = "compact" if bound is not machine else "scatter"
-    run = simulate(placed, program, policy, workers=point.threads, pinning=pinning)
+    pinning = "compact" if point.threads <= machine.n_cores else "scatter"
+    chases = point.kernel == CHASE
+    run = simulate(placed, program, policy, workers=point.threads, pinning=pinning, events=chases)
+    if chases:
+        return _chase_ns(run, 0 if point.load is None else 1, machine, bound)
     summary = run.summary
     taken_s = float(summary.iteration_end_ps[-1] - summary.iteration_start_ps[-1]) * PER_PS
-    if point.kernel == CHASE:
-        return taken_s * 1e9
     return counted_bytes / taken_s / 1e9
 
 
@@ -235,6 +256,54 @@ def _one_thread_a_core(machine: Machine) -> Machine:
     return replace(
         machine, core_groups=groups, thread_core=np.arange(machine.n_cores, dtype=np.int32)
     )
+
+
+def _throttled(machine: Machine, each: float) -> Machine:
+    """Return a machine whose threads draw so many bytes/s each, and that is as loaded by it."""
+
+    def slow(path: Way) -> Way:
+        return replace(path, core_cap_bytes_per_s=(each,), write_core_cap_bytes_per_s=None)
+
+    nodes = tuple(
+        replace(
+            node,
+            bandwidth_bytes_per_s=node.ceiling_bytes_per_s or node.bandwidth_bytes_per_s,
+            ceiling_bytes_per_s=None,
+        )
+        for node in machine.nodes
+    )
+    paths = tuple(tuple(slow(path) for path in row) for row in machine.paths)
+    return replace(machine, nodes=nodes, paths=paths)
+
+
+def _loaded(point: Point) -> tuple[Workload, int]:
+    """Return a benchmark whose first thread computes and then chases, while others stream."""
+    n = point.threads
+    # Two tasks for each thread: the second one of the first thread reads a line.
+    task = np.arange(1, 2 * n, dtype=np.int64)
+    size = np.where(task == 1, LINE_BYTES, LEAST_ARRAY_BYTES)
+    ops = np.zeros(2 * n)
+    ops[0] = WARM_UP_OPS
+    sizes = np.concatenate([[LINE_BYTES], size])
+    graph = build_graph(
+        ops, accessed=accesses(task, task, size, 0 * size, 2 * n), block_bytes=sizes
+    )
+    touched = accesses(task, task, 0 * size, np.ones_like(size), 2 * n)
+    return Workload(CHASE, graph, init=build_graph(0 * ops, accessed=touched, block_bytes=sizes)), 0
+
+
+def _chase_ns(run: Run, task: int, machine: Machine, throttled: Machine) -> float:
+    """Return how long the line takes whose last bytes come as fast as on the machine itself."""
+    assert run.trace is not None
+    events = run.trace.events
+    own = (events["task"] == task) & (events["iteration"] == events["iteration"].max())
+    begin, end = (
+        int(events["time_ps"][own & (events["kind"] == kind)][-1])
+        for kind in (EventKind.TASK_START, EventKind.TASK_END)
+    )
+    rates = (each.paths[0][0].core_cap_bytes_per_s[0] for each in (machine, throttled))
+    whole, slowed = (LINE_BYTES / rate * 1e9 for rate in rates)
+    return (end - begin) * PER_PS * 1e9 + whole - slowed
 
 
 def _rule(placement: str) -> str:

@@ -45,6 +45,8 @@ def sharing(
         curve_ptr=np.array([0, *[len(curve)] * len(capacity)]),
         curve=np.array(curve),
         resource_gradual=None if gradual is None else np.array(gradual),
+        latency_slope=None,
+        latency_bend=None,
     )
     return Sharing(cast(Problem, problem))
 

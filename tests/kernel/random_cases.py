@@ -197,7 +197,11 @@ def random_machine(rng: np.random.Generator) -> Machine:
         machine = replace(machine, nodes=nodes)
     elif rng.random() < 0.4:
         nodes = tuple(
-            replace(node, ceiling_bytes_per_s=1.1 * node.bandwidth_bytes_per_s)
+            replace(
+                node,
+                ceiling_bytes_per_s=1.1 * node.bandwidth_bytes_per_s,
+                latency_under_load=(0.4, 0.7),
+            )
             for node in machine.nodes
         )
         links = tuple(

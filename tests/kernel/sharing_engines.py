@@ -135,6 +135,8 @@ def reference_flows(instance: Instance) -> Sharing:
         curve_ptr=arrays["curve_ptr"],
         curve=arrays["curve"],
         resource_gradual=None,
+        latency_slope=None,
+        latency_bend=None,
     )
     return Sharing(problem)
 

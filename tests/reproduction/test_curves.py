@@ -144,3 +144,26 @@ def test_a_machine_from_four_points_predicts_its_curves() -> None:
     assert line["median_error_percent"] < 4.0
     assert line["p90_error_percent"] < 10.0
     assert line["median_error_percent"] < line["yardstick_median_error_percent"]
+
+
+@pytest.mark.parametrize("load", [0.5, 10.0, 20.0, 22.0])
+def test_a_chase_under_load_takes_what_the_law_says(load: float) -> None:
+    nodes = tuple(replace(node, latency_under_load=(0.3, 0.6)) for node in MACHINE.nodes)
+    under = replace(point("chase", "local", 4, "ns"), load=load)
+    share = load / 25.0
+    expected = 90.0 * (1 + 0.3 * share / (1 - 0.6 * share)) + 64 / 10
+    assert simulated_value(replace(MACHINE, nodes=nodes), under) == pytest.approx(
+        expected, rel=0.02
+    )
+    assert simulated_value(MACHINE, under) == pytest.approx(96.4, rel=0.02)
+
+
+def test_only_chases_are_under_load(tmp_path: Path) -> None:
+    file = tmp_path / "curve.csv"
+    head = "machine,kernel,placement,threads,load_gb_per_s,ns\n"
+    file.write_text(head + "m,chase,local,4,10,100\n")
+    assert read_curves(file)[0].load == 10.0
+    for row in ("m,load,local,4,10,100", "m,chase,local,1,10,100"):
+        file.write_text(head + row + "\n")
+        with pytest.raises(ConfigurationError, match="accepted with chase and two threads or more"):
+            read_curves(file)

@@ -170,6 +170,15 @@ class Problem:
         "saturates gradually: its capacity is the ceiling that it nears",
         optional=True,
     )
+    latency_slope: FloatArray | None = array(
+        "n_resources",
+        Range(0.0, 1e6),
+        "how latencies over it begin to grow with its load",
+        optional=True,
+    )
+    latency_bend: FloatArray | None = array(
+        "n_resources", Range(0.0, 0.999), "how much faster they do near its capacity", optional=True
+    )
     paths: Paths = part("path_")
     node_capacity_bytes: Int64Array = array("n_nodes", MANY_BYTES)
     node_domain: Int32Array = array(

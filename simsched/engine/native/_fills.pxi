@@ -57,6 +57,10 @@ cdef int _fill_problem(ssk_problem_t *c, object problem, list kept) except -1:
     c.curve = <const double *>_array(kept, problem, "curve", np.float64, (c.n_curve,))
     if problem.resource_gradual is not None:
         c.resource_gradual = <const uint8_t *>_array(kept, problem, "resource_gradual", np.uint8, (c.n_resources,))
+    if problem.latency_slope is not None:
+        c.latency_slope = <const double *>_array(kept, problem, "latency_slope", np.float64, (c.n_resources,))
+    if problem.latency_bend is not None:
+        c.latency_bend = <const double *>_array(kept, problem, "latency_bend", np.float64, (c.n_resources,))
     c.path_latency_ps = <const int64_t *>_array(kept, problem.paths, "latency_ps", np.int64, (c.n_paths,))
     c.path_share = <const double *>_array(kept, problem.paths, "share", np.float64, (c.n_paths,))
     c.path_cap = <const double *>_array(kept, problem.paths, "cap", np.float64, (c.n_paths, c.n_smt))

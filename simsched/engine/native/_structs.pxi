@@ -67,6 +67,8 @@ cdef extern from "ssk.h" nogil:
         const int32_t * curve_ptr
         const double * curve
         const uint8_t * resource_gradual
+        const double * latency_slope
+        const double * latency_bend
         int32_t n_paths
         int64_t n_crossings
         const int64_t * path_latency_ps

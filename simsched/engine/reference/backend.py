@@ -57,8 +57,8 @@ class SimpyBackend:
         self.problem = problem = own_seats(problem)
         self.env = simpy.Environment()
         self.record = Record(problem, events=events)
-        self.memory = Memory(problem, self.record)
         self.sharing = Sharing(problem)
+        self.memory = Memory(problem, self.record, self.sharing)
         self.timers: dict[int, int] = {}  # worker -> time
         self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
         self.lag = 0.0  # how long before `now` the present event has really happened, in ps

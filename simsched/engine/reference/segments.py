@@ -13,6 +13,7 @@ from simsched.engine.reference.balancing import Balancing
 from simsched.engine.reference.caches import Caches, MemorySideCaches
 from simsched.engine.reference.homes import Homes
 from simsched.engine.reference.record import Record
+from simsched.engine.reference.sharing import Sharing
 from simsched.trace.schema import EventKind
 from simsched.workload.graph import TaskGraph
 
@@ -109,9 +110,10 @@ class Remaining:
 class Memory:
     """Homes of blocks, caches and the counters that accesses feed."""
 
-    def __init__(self, problem: Problem, record: Record) -> None:
+    def __init__(self, problem: Problem, record: Record, sharing: Sharing) -> None:
         self._problem = problem
         self._record = record
+        self._sharing = sharing
         self.caches = Caches(problem, record)
         self._memory_side = MemorySideCaches(problem)
         self.homes = Homes(problem, record, self.caches)
@@ -193,7 +195,7 @@ class Memory:
             if size > 0
         ]
         for _, way, _ in segment.flows:
-            tail += int(problem.paths.latency_ps[path_of(problem, domain, node, way)])
+            tail += self._sharing.latency_ps(path_of(problem, domain, node, way))
         segment.tail_ps = tail
         self._record.requested_bytes += n_bytes
         self._record.memory_side_hit_bytes += hit

@@ -78,6 +78,12 @@ class Sharing:
         self._capacity = [float(c) for c in problem.resource_capacity]
         gradual = problem.resource_gradual
         self._gradual = [False] * len(self._capacity) if gradual is None else gradual.tolist()
+        self._latency_ps = [int(latency) for latency in paths.latency_ps]
+        self._latency_growth = None
+        if problem.latency_slope is not None and problem.latency_bend is not None:
+            slopes, bends = problem.latency_slope.tolist(), problem.latency_bend.tolist()
+            self._latency_growth = list(zip(slopes, bends, strict=True))
+        self._n_smt = paths.cap.shape[1]
         ptr = problem.curve_ptr
         self._curves = [
             [float(c) for c in problem.curve[ptr[r] : ptr[r + 1]]]
@@ -177,6 +183,29 @@ class Sharing:
                     continue
                 del rising[index]
         return rates
+
+    def latency_ps(self, path: int) -> int:
+        """Return the latency of a path at the present load of what it crosses."""
+        idle = self._latency_ps[path]
+        if self._latency_growth is None:
+            return idle
+        growth = 0.0
+        for resource, _ in self._classes[path * self._n_smt].loads:
+            slope, bend = self._latency_growth[resource]
+            if slope > 0.0:
+                load = min(self.load(resource) / self._capacity[resource], 1.0)
+                growth += slope * load / (1.0 - bend * load)
+        return idle + math.ceil(idle * growth)
+
+    def load(self, resource: int) -> float:
+        """Return what loads a resource since rates were last computed, in bytes per ps."""
+        total = 0.0
+        for index in sorted(self._rated):
+            cls = self._classes[index]
+            for crossed, weight in cls.loads:
+                if crossed == resource:
+                    total += self._rated[index] * weight * cls.rate
+        return total
 
     def capacity(self, resource: int, crossing: list[tuple[int, float]]) -> float:
         """Return the capacity of a resource that (class, flows * weight) cross."""

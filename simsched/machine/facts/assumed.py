@@ -16,6 +16,8 @@ CORE_CAP = f"{LINES_IN_FLIGHT} lines of {LINE_BYTES} bytes in flight at the late
 #: two sockets measured 89 to 143 ns at distances 10 to 20 or 21.
 LOCAL_NS, UNIT_NS = 89.0, 5.0
 LATENCY = "89 ns locally, 5 ns more for each unit of distance beyond 10"
+LATENCY_UNDER_LOAD = (0.3, 0.6)
+LATENCY_GROWTH = "slope and bend of nine processors from 2013 to 2024"
 NEAR_DISTANCE, FAR_DISTANCE = 12, 21
 DISTANCE = "10 locally, 12 within a package, 21 between packages"
 

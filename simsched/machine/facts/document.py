@@ -179,6 +179,11 @@ class Document(Content):
                 "at": "machine" if first.domain is None else [node.domain for node in nodes],
                 "capacity": capacity,
                 **self._node_bandwidth(name, nodes),
+                "latency_under_load": self.assume(
+                    list(assumed.LATENCY_UNDER_LOAD),
+                    assumed.LATENCY_GROWTH,
+                    "growth of latency with the load",
+                ),
                 "page": self.assume("4 KiB", assumed.PAGE, "size of pages"),
             }
             if any(node.side_cache_bytes for node in nodes):

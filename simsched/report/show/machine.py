@@ -223,6 +223,7 @@ def _node(machine: Machine, where: str, node: MemoryNode) -> list[Fact]:
         ("bandwidth", format_bandwidth(node.bandwidth_bytes_per_s)),
         ("peak bandwidth", format_bandwidth(peak) * (peak != node.bandwidth_bytes_per_s)),
         (flows, _bandwidths(node.bandwidth_curve or ()), "bandwidth_by_flows"),
+        ("latency under load", _growth(node), "latency_under_load"),
         ("page", format_size(node.page_bytes)),
     )
     if (cache := node.memory_side_cache) is None:
@@ -237,6 +238,12 @@ def _node(machine: Machine, where: str, node: MemoryNode) -> list[Fact]:
         ("latency of a miss", format_time(cache.miss_latency_ps), "miss_latency"),
     )
     return [*found, Fact(f"direct-mapped cache in front, {cache.mapping} mapping", below=below)]
+
+
+def _growth(node: MemoryNode) -> str:
+    """Return how latencies grow with the share of the bandwidth that is in use."""
+    slope, bend = node.latency_under_load or (0.0, 0.0)
+    return f"1 + {slope:g} u / (1 - {bend:g} u) times the idle one" * (slope > 0.0)
 
 
 def _controllers(machine: Machine) -> list[Fact]:

@@ -230,6 +230,8 @@ typedef struct {
     const double *curve; /* n_curve: capacity with 1, 2, ... flows; of most resources empty */
     /* n_resources; may be NULL: saturates gradually: its capacity is the ceiling that it nears */
     const uint8_t *resource_gradual;
+    const double *latency_slope; /* n_resources; may be NULL: how latencies over it begin to grow with its load */
+    const double *latency_bend; /* n_resources; may be NULL: how much faster they do near its capacity */
     int32_t n_paths;
     int64_t n_crossings; /* resources on all paths */
     const int64_t *path_latency_ps; /* n_paths */

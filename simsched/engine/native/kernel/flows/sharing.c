@@ -97,6 +97,43 @@ double ssk_capacity(const ssk_flows_t *self, int32_t resource)
     return p->curve[curve + (flows < length ? flows : length) - 1];
 }
 
+/* Returns what loads a resource since rates were last computed. */
+static double load_now(const ssk_flows_t *self, int32_t x)
+{
+    const ssk_problem_t *p = self->problem;
+    const uint64_t *crosses = &self->sharing.crosses[(size_t)x * (size_t)self->n_words];
+    double load = 0.0;
+    for (int32_t word = 0; word < self->n_words; word++) {
+        for (uint64_t bits = crosses[word]; bits != 0; bits &= bits - 1) {
+            int32_t c = 64 * word + ssk_lowest_bit(bits), i = p->path_resource_ptr[c / p->n_smt];
+            if (self->classes[c].counted == 0)
+                continue;
+            while (p->path_resource[i] != x)
+                i++;
+            load += (double)self->classes[c].counted * p->path_weight[i] * self->classes[c].rate;
+        }
+    }
+    return load;
+}
+
+int64_t ssk_path_latency(const ssk_flows_t *self, int32_t path)
+{
+    const ssk_problem_t *p = self->problem;
+    int64_t idle = p->path_latency_ps[path];
+    double growth = 0.0;
+    if (p->latency_slope == NULL || p->latency_bend == NULL)
+        return idle;
+    for (int32_t i = p->path_resource_ptr[path]; i < p->path_resource_ptr[path + 1]; i++) {
+        int32_t x = p->path_resource[i];
+        if (p->latency_slope[x] == 0.0)
+            continue;
+        double load = load_now(self, x) / p->resource_capacity[x];
+        load = load < 1.0 ? load : 1.0;
+        growth += p->latency_slope[x] * load / (1.0 - p->latency_bend[x] * load);
+    }
+    return ssk_add_ps(idle, ssk_ceil_ps((double)idle * growth));
+}
+
 /* Lists the classes of the component and, for each resource that counts, those that cross it. */
 static int32_t gather(ssk_flows_t *self)
 {

@@ -59,6 +59,10 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
     CHECK_RANGE(problem->curve, problem->n_curve, 1e-300, 1e+300);
     if (problem->resource_gradual != NULL)
         CHECK_RANGE(problem->resource_gradual, problem->n_resources, 0, 1);
+    if (problem->latency_slope != NULL)
+        CHECK_RANGE(problem->latency_slope, problem->n_resources, 0.0, 1000000.0);
+    if (problem->latency_bend != NULL)
+        CHECK_RANGE(problem->latency_bend, problem->n_resources, 0.0, 0.999);
     CHECK_RANGE(problem->path_latency_ps, problem->n_paths, 0, SSK_MAX_COST_PS);
     CHECK_RANGE(problem->path_share, problem->n_paths, 1e-300, 1.0);
     CHECK_RANGE(problem->path_cap, (int64_t)problem->n_paths * problem->n_smt, 1e-300, INFINITY);

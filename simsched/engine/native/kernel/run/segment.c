@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "copies/gather.h"
+#include "flows/sharing.h"
 #include "memory/balancing.h"
 #include "memory/homes.h"
 #include "run/decisions.h"
@@ -120,7 +121,7 @@ static void add_flow(ssk_sim_t *sim, int32_t worker, uint8_t way, int64_t n_byte
         return;
     w->flow_way[w->n_flows] = way;
     w->flow_bytes[w->n_flows++] = n_bytes;
-    w->tail = ssk_add_ps(w->tail, sim->problem.path_latency_ps[path_of(sim, worker, way)]);
+    w->tail = ssk_add_ps(w->tail, ssk_path_latency(&sim->flows, path_of(sim, worker, way)));
 }
 
 /* Whether written bytes take a path of their own. */
