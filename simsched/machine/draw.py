@@ -33,9 +33,11 @@ SOCKET_GAP = 0.3
 TITLE = 0.28
 HEADER = 0.65
 DPI, LARGEST_PIXELS = 150, 2400
+SHAPE = 1.6  #: width over height of the sockets that is aimed at
 CORE_COLOURS = ("#4c78a8", "#9ecae9", "#e45756", "#b279a2", "#79706e")
 CACHE_COLOURS = ("#f2cf5b", "#f58518", "#b6992d", "#d8b5a5")
 MEMORY_COLOURS = {"DRAM": "#88d27a", "HBM": "#54a24b", "NVM": "#bab0ac", "GPU": "#83bcb6"}
+OTHER_MEMORY_COLOURS = ("#d6a5c9", "#c9b86c", "#a5c3d6", "#d6b3a5")
 SHARED_COLOUR = "#555555"
 LINK_COLOURS = ("#d62728", "#7f3c8d", "#17becf", "#8c564b")
 
@@ -159,11 +161,21 @@ def _levels(machine: Machine, domain: int, columns: int) -> tuple[list[int], lis
 def _arrange(
     machine: Machine, blocks: list[_Block]
 ) -> tuple[dict[int, tuple[float, float]], tuple[float, float]]:
-    """Return the upper left corner of every domain's block, and the size of the whole."""
+    """Return the upper left corner of every domain's block, and the size of the whole.
+
+    Of all grids the one is chosen whose shape is nearest to `SHAPE`.
+    """
     sockets = [
         np.flatnonzero(machine.domain_socket == s).tolist() for s in range(machine.n_sockets)
     ]
-    wide = math.ceil(math.sqrt(len(sockets)))
+    grids = (_grid(sockets, blocks, columns) for columns in range(1, len(sockets) + 1))
+    return min(grids, key=lambda grid: abs(math.log(grid[1][0] / grid[1][1] / SHAPE)))
+
+
+def _grid(
+    sockets: list[list[int]], blocks: list[_Block], wide: int
+) -> tuple[dict[int, tuple[float, float]], tuple[float, float]]:
+    """Return corners and size with so many sockets side by side."""
     widths = [sum(blocks[d].width + GAP for d in members) + GAP for members in sockets]
     heights = [max(blocks[d].height for d in members) + TITLE + GAP for members in sockets]
     column_width = max(widths)
@@ -265,7 +277,7 @@ def _draw_node(
         lines += f"hit {format_time(cache.hit_latency_ps)}"
         _label(axes, x + width / 2, y - NODE_HEIGHT / 2, lines)
         y -= NODE_HEIGHT
-    _box(axes, x, y - NODE_HEIGHT, width, NODE_HEIGHT, MEMORY_COLOURS[node.kind])
+    _box(axes, x, y - NODE_HEIGHT, width, NODE_HEIGHT, _memory_colour(machine, node.kind))
     lines = f"{node.name}  {format_size(node.capacity_bytes)}\n"
     lines += f"{format_bandwidth(node.bandwidth_bytes_per_s)}\n"
     lines += format_time(latency) if cache is None else f"miss {format_time(cache.miss_latency_ps)}"
@@ -302,6 +314,19 @@ def _cache_colour(level: int) -> str:
     return CACHE_COLOURS[level % len(CACHE_COLOURS)]
 
 
+def _kinds(machine: Machine) -> list[str]:
+    """Return the kinds of memory in order of first appearance."""
+    return list(dict.fromkeys(node.kind for node in machine.nodes))
+
+
+def _memory_colour(machine: Machine, kind: str) -> str:
+    """Return the colour of a kind of memory; kinds without one of their own get others in turn."""
+    others = [name for name in _kinds(machine) if name not in MEMORY_COLOURS]
+    if kind in MEMORY_COLOURS:
+        return MEMORY_COLOURS[kind]
+    return OTHER_MEMORY_COLOURS[others.index(kind) % len(OTHER_MEMORY_COLOURS)]
+
+
 def _cache_line(level: CacheLevel, number: int) -> str:
     """Return what a line of the legend says of an instance and others like it."""
     cache, share = level.instance(number), np.count_nonzero(level.core_instance == number)
@@ -334,8 +359,10 @@ def _legend(machine: Machine) -> list[tuple[str, str]]:
         text = f"shared link {machine.links[link].name}:"
         text += f" {format_bandwidth(machine.links[link].bandwidth_bytes_per_s)}"
         lines.append((SHARED_COLOUR, text))
-    kinds = dict.fromkeys(node.kind for node in machine.nodes)
-    lines += [(MEMORY_COLOURS[kind], f"{kind}: {_latencies(machine, kind)}") for kind in kinds]
+    kinds = _kinds(machine)
+    lines += [
+        (_memory_colour(machine, kind), f"{kind}: {_latencies(machine, kind)}") for kind in kinds
+    ]
     return lines
 
 

@@ -1,6 +1,7 @@
 """Text and picture of a machine."""
 
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,14 @@ def test_pictures_are_of_readable_size(name: str, tmp_path: Path) -> None:
     width, height = _size(picture)
     assert 900 <= width <= 2500
     assert 600 <= height <= 2500
+
+
+def test_memory_of_any_kind_is_drawn(tmp_path: Path) -> None:
+    machine = make_machine(hbm_per_domain=True)
+    nodes = tuple(replace(node, kind=f"K{number}") for number, node in enumerate(machine.nodes))
+    picture = tmp_path / "machine.svg"
+    draw_machine(replace(machine, nodes=nodes), picture)
+    assert "K0: first byte" in picture.read_text(encoding="utf-8")
 
 
 def test_bigger_machines_make_bigger_pictures(tmp_path: Path) -> None:

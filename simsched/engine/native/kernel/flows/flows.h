@@ -71,6 +71,8 @@ typedef struct {
     uint64_t *component;       /* set of classes whose rates depend on each other and on a change */
     int32_t *renewed, n_renewed; /* classes whose rates have been computed anew */
     int32_t *flows_on;         /* per resource: flows that cross it */
+    uint8_t *varies;           /* per resource: its capacity depends on the flows that cross it */
+    bool has_loaded_latency;   /* the latency of some path depends on its load */
     uint8_t *slack;            /* per resource: too far from full to stop any class */
     double *load, *next_load;  /* per slack resource: bytes per ps, now and after the change */
     uint8_t *seen;             /* per resource */

@@ -31,12 +31,13 @@ int ssk_sharing_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
     s->renewed = ssk_new(allocator, n_classes, sizeof(*s->renewed));
     s->flows_on = ssk_new(allocator, n_resources, sizeof(*s->flows_on));
     s->slack = ssk_new(allocator, n_resources, sizeof(*s->slack));
+    s->varies = ssk_new(allocator, n_resources, sizeof(*s->varies));
     s->load = ssk_new(allocator, n_resources, sizeof(*s->load));
     s->next_load = ssk_new(allocator, n_resources, sizeof(*s->next_load));
     s->seen = ssk_new(allocator, n_resources, sizeof(*s->seen));
     s->queue = ssk_new(allocator, n_resources, sizeof(*s->queue));
     if (!s->rate || !s->stopped || !s->rising || !s->crossing || !s->crossing_ptr || !s->n_crossing || !s->used ||
-        !s->raw_level || !s->stale || !s->crosses || !s->component || !s->renewed || !s->flows_on || !s->slack || !s->load ||
+        !s->raw_level || !s->stale || !s->crosses || !s->component || !s->renewed || !s->flows_on || !s->slack || !s->varies || !s->load ||
         !s->next_load || !s->seen || !s->queue)
         return SSK_ERR_MEMORY;
     memset(s->slack, 1, n_resources);
@@ -46,8 +47,11 @@ int ssk_sharing_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
             s->crosses[(size_t)p->path_resource[i] * n_words + (size_t)(c >> 6)] |= (uint64_t)1 << (c & 63);
         }
     }
-    for (size_t x = 0; x < n_resources; x++)
+    for (size_t x = 0; x < n_resources; x++) {
         s->crossing_ptr[x + 1] += s->crossing_ptr[x];
+        s->varies[x] = p->curve_ptr[x + 1] > p->curve_ptr[x] || (p->resource_gradual != NULL && p->resource_gradual[x]);
+        s->has_loaded_latency |= p->latency_slope != NULL && p->latency_bend != NULL && p->latency_slope[x] > 0.0;
+    }
     return ssk_lone_alloc(self, allocator);
 }
 
@@ -57,7 +61,7 @@ void ssk_sharing_free(ssk_flows_t *self, const ssk_allocator_t *allocator)
     void *const blocks[] = {
         s->rate,  s->stopped, s->rising,    s->crossing, s->crossing_ptr, s->n_crossing, s->used, s->raw_level, s->stale,
         s->crosses, s->component, s->renewed, s->flows_on, s->slack, s->load,         s->next_load,  s->seen, s->queue,
-        s->lone,  s->linked, s->present,
+        s->lone,  s->linked, s->present,  s->varies,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
         ssk_delete(allocator, blocks[i]);
@@ -84,16 +88,15 @@ static double gradual_capacity(const ssk_flows_t *self, int32_t x, double ceilin
     return isfinite(excess) ? drawn / sqrt(sqrt(1.0 + excess)) : ceiling;
 }
 
-double ssk_capacity(const ssk_flows_t *self, int32_t resource)
+double ssk_varying_capacity(const ssk_flows_t *self, int32_t resource)
 {
     const ssk_problem_t *p = self->problem;
     int32_t curve = p->curve_ptr[resource], length = p->curve_ptr[resource + 1] - curve;
     int32_t flows = self->sharing.flows_on[resource];
-    if (length == 0 || flows == 0) {
-        double capacity = p->resource_capacity[resource];
-        bool is_gradual = p->resource_gradual != NULL && p->resource_gradual[resource] && flows > 0;
-        return is_gradual ? gradual_capacity(self, resource, capacity) : capacity;
-    }
+    if (flows == 0)
+        return p->resource_capacity[resource];
+    if (length == 0)
+        return gradual_capacity(self, resource, p->resource_capacity[resource]);
     return p->curve[curve + (flows < length ? flows : length) - 1];
 }
 
@@ -116,13 +119,11 @@ static double load_now(const ssk_flows_t *self, int32_t x)
     return load;
 }
 
-int64_t ssk_path_latency(const ssk_flows_t *self, int32_t path)
+int64_t ssk_loaded_latency(const ssk_flows_t *self, int32_t path)
 {
     const ssk_problem_t *p = self->problem;
     int64_t idle = p->path_latency_ps[path];
     double growth = 0.0;
-    if (p->latency_slope == NULL || p->latency_bend == NULL)
-        return idle;
     for (int32_t i = p->path_resource_ptr[path]; i < p->path_resource_ptr[path + 1]; i++) {
         int32_t x = p->path_resource[i];
         if (p->latency_slope[x] == 0.0)

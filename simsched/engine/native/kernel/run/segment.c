@@ -114,7 +114,7 @@ static int32_t path_of(const ssk_sim_t *sim, int32_t worker, uint8_t way)
 }
 
 /* Adds a flow to the segment, and the latency of its path to the tail. */
-static void add_flow(ssk_sim_t *sim, int32_t worker, uint8_t way, int64_t n_bytes)
+static inline void add_flow(ssk_sim_t *sim, int32_t worker, uint8_t way, int64_t n_bytes)
 {
     ssk_worker_t *w = &sim->workers[worker];
     if (n_bytes <= 0)
