@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 from simsched.analysis.digest import content_digest
 from simsched.files.units import PER_PS
 from simsched.machine.caches import CacheInstance
-from simsched.machine.model import Machine, MemoryNode
+from simsched.machine.model import Machine, most_bytes_per_s
 from simsched.policy import list_policies
 from simsched.policy.parts.division_steps import is_loop
 from simsched.trace.schema import Summary
@@ -157,7 +157,7 @@ def node_limit(machine: Machine, node: int) -> float:
     weight = min(row[node].node_weight for row in machine.paths)
     if memory.memory_side_cache is not None:
         return memory.memory_side_cache.bandwidth_bytes_per_s / weight
-    return _peak(memory) / weight
+    return most_bytes_per_s(memory) / weight
 
 
 def shared_links_limit(machine: Machine) -> float:
@@ -167,7 +167,7 @@ def shared_links_limit(machine: Machine) -> float:
     loads = [dict(path.link_loads) for row in machine.paths for path in row]
     common = set(loads[0]).intersection(*loads[1:])
     least = {link: min(load[link] for load in loads) for link in common}
-    rates = (machine.links[link].bandwidth_bytes_per_s / load for link, load in least.items())
+    rates = (most_bytes_per_s(machine.links[link]) / load for link, load in least.items())
     return min(rates, default=math.inf)
 
 
@@ -441,7 +441,7 @@ def traffic_bound_s(summary: Summary, machine: Machine, *, moved: bool = False) 
         if moved:
             weights[:] = weights.min()
         side = node.memory_side_cache
-        rate = _peak(node) if side is None else side.bandwidth_bytes_per_s
+        rate = most_bytes_per_s(node) if side is None else side.bandwidth_bytes_per_s
         times = np.maximum(times, summary.node_bytes[:, :, index] @ weights / rate)
     crossing = np.zeros((len(machine.links), len(summary.iteration)))
     for index in range(len(machine.nodes)):
@@ -453,14 +453,9 @@ def traffic_bound_s(summary: Summary, machine: Machine, *, moved: bool = False) 
             for number, weight in load.items():
                 crossing[number] += summary.node_bytes[:, domain, index] * weight
     for link, crossed in zip(machine.links, crossing, strict=True):
-        times = np.maximum(times, crossed / link.bandwidth_bytes_per_s)
+        times = np.maximum(times, crossed / most_bytes_per_s(link))
     bound = float(times.sum())
     if cached:
         missed = float(summary.node_bytes[:, :, cached].sum()) - summary.memory_side_hit_bytes
-        bound = max(bound, missed / sum(_peak(machine.nodes[i]) for i in cached))
+        bound = max(bound, missed / sum(most_bytes_per_s(machine.nodes[i]) for i in cached))
     return bound
-
-
-def _peak(node: MemoryNode) -> float:
-    """Return the highest bandwidth that a node's controller can sustain."""
-    return max(node.bandwidth_curve or (node.bandwidth_bytes_per_s,))

@@ -63,8 +63,9 @@ COLUMNS: dict[str, dict[str, str]] = {
         "local_<kind>_bytes": "`local_bytes` to memory of this kind",
         "remote_<kind>_bytes": "`remote_bytes` to memory of this kind",
         "<kind>_percent": "bytes to memory of this kind as a part of `memory_bytes`",
-        "<kind>_bytes_per_s": "bytes to memory of this kind over the makespan",
-        "iteration_<kind>_bytes": "bytes to memory of this kind in each iteration",
+        "<kind>_bytes_per_s": "bytes that memory of this kind itself moves, without what "
+        "memory-side caches answer, over the makespan",
+        "iteration_<kind>_bytes": "bytes that memory of this kind itself moves in each iteration",
     },
     "Caches": {
         "<level>_hits": "accesses that found all of their bytes in this level",

@@ -80,6 +80,7 @@ def metric_names(machine: Machine) -> list[str]:
     """Return the names of the metrics of runs on a machine that are single numbers."""
     shapes = {
         "node_bytes": (1, machine.n_domains, len(machine.nodes)),
+        "node_hit_bytes": (1, len(machine.nodes)),
         "managed_bytes": (2,),
         "part_units": (0, 0),
         "part_ps": (0, 0),
@@ -215,6 +216,10 @@ def local_nodes(machine: Machine) -> NDArray[np.bool_]:
 def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
     """Return bytes moved between domains and memory nodes and the bandwidth that this means.
 
+    Where bytes are counted by domain, those that memory-side caches answer are among them: the
+    block's node is where the access goes. Rates of a kind, and its bytes by iteration, are what the
+    nodes themselves move.
+
     `local_percent` is R_loc^HW of Drebes et al., *Scalable Task Parallelism for NUMA: A Uniform
     Abstraction for Coordinated Scheduling and Memory Management*, PACT 2016, section 5.
     """
@@ -242,8 +247,10 @@ def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
         row[f"local_{name}_bytes"] = int(part[local[:, nodes]].sum())
         row[f"remote_{name}_bytes"] = int(part[~local[:, nodes]].sum())
         row[f"{name}_percent"] = 100.0 * int(part.sum()) / max(1, all_bytes)
-        row[f"{name}_bytes_per_s"] = int(part.sum()) / seconds
-        row[f"iteration_{name}_bytes"] = summary.node_bytes[:, :, nodes].sum(axis=(1, 2)).tolist()
+        own = summary.node_bytes[:, :, nodes].sum(axis=(1, 2))
+        own = own - summary.node_hit_bytes[:, nodes].sum(axis=1)
+        row[f"{name}_bytes_per_s"] = int(own.sum()) / seconds
+        row[f"iteration_{name}_bytes"] = own.tolist()
     return row
 
 

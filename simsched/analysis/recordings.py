@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.paths import path_nodes
+from simsched.engine.ways import ways_of
 from simsched.files.errors import ConfigurationError
 from simsched.machine.model import Machine, ranks
 from simsched.policy.contract.base import own_name
@@ -30,8 +30,8 @@ def recording_of(run: Run) -> Recording:
     -------
     Recording
         Named by workload, policy and seed. Its details hold machine, policy, backend and seed, the
-        domain of each worker, the names of the memory nodes, and the node that each path leads to
-        (-1 for copies between nodes).
+        domain of each worker, the names of the memory nodes, and what paths cross
+        (:meth:`simsched.trace.flows.Ways.details`).
 
     Raises
     ------
@@ -79,6 +79,6 @@ def simulated_recording(
             **details,
             "worker_domain": machine.core_domain[core].tolist(),
             "memory_nodes": [node.name for node in machine.nodes],
-            "path_node": path_nodes(machine, worker_thread).tolist(),
+            **ways_of(machine, worker_thread).details(),
         },
     )

@@ -528,6 +528,24 @@ class Machine(Shown):
         return chosen.astype(np.int32)
 
 
+def most_bytes_per_s(each: MemoryNode | MemorySideCache | Link | Controller) -> float:
+    """Return the highest rate that something sustains, with whatever flows.
+
+    Parameters
+    ----------
+    each : MemoryNode, MemorySideCache, Link or Controller
+        One of a machine's.
+
+    Returns
+    -------
+    float
+        Bytes per second: the largest of its curve, or what it nears where it saturates gradually.
+    """
+    curve = getattr(each, "bandwidth_curve", ())
+    nears = getattr(each, "ceiling_bytes_per_s", None)
+    return float(max(curve or (each.bandwidth_bytes_per_s if nears is None else nears,)))
+
+
 def ranks(owner: IntArray) -> NDArray[np.int64]:
     """Return for each entry how many before it have the same owner.
 

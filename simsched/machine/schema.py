@@ -34,6 +34,7 @@ from simsched.machine.values import (
     Sourced,
     Time,
     Times,
+    Weight,
     sizes_in_bytes,
     value_or,
 )
@@ -217,8 +218,8 @@ class PathRule(Section):
     write_core_cap : bandwidth or list of bandwidths, optional
         Most that one core writes; `core_cap` by default.
     write_weight : float, optional
-        Load of a written byte on the controller, which fetches its line and takes it back;
-        `node_weight` by default.
+        Load of a written byte on the controller, 1 or more, as it fetches the line and takes it
+        back; `node_weight` by default.
     os_distance : int, optional
         Distance as ``numactl --hardware`` prints it; it orders first touch.
     links : list of str, optional
@@ -231,10 +232,10 @@ class PathRule(Section):
     socket: Literal["same", "other"] | None = None
     latency: Sourced[Time] | None = None
     core_cap: Sourced[Bandwidths] | None = None
-    node_weight: Sourced[Factor] | None = None
+    node_weight: Sourced[Weight] | None = None
     write_latency: Sourced[Time] | None = None
     write_core_cap: Sourced[Bandwidths] | None = None
-    write_weight: Sourced[Factor] | None = None
+    write_weight: Sourced[Weight] | None = None
     os_distance: Sourced[Count] | None = None
     links: Sourced[list[Name]] | None = None
 

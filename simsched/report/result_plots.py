@@ -56,13 +56,13 @@ class Plots:
         which: str = "",
         *,
         ax: Axes | None = None,
-        by: Literal["kind", "node"] = "kind",
+        by: Literal["kind", "node", "link"] = "kind",
         bins: int = 200,
         iterations: int | tuple[int, int] | None = None,
     ) -> Axes:
-        """Draw the bandwidth in use over time, in GB/s, beside what the memory sustains.
+        """Draw the bandwidth in use over time, in GB/s, beside what memory or links sustain.
 
-        There is one line per memory kind or per memory node; it is the mean over each of `bins`
+        There is one line per memory kind, memory node or link; it is the mean over each of `bins`
         bins of time, so that no byte is lost.
         """
         from simsched.report.plots import bandwidth

@@ -46,7 +46,7 @@ class EventKind(Word):
     TASK_END = 10, "(0, 0)"
     PARK = 11, "the worker finds nothing and waits: (0, 0)"
     WAKE = 12, "a waiting worker is woken: (workers waiting at that moment, 0)"
-    MIGRATE_START = 13, "copy of a block between nodes: (block, destination node)"
+    MIGRATE_START = 13, "copy of a block between nodes: (block, source * 2**32 + destination)"
     MIGRATE_END = 14, "(block, destination node)"
     FIRST_TOUCH = 15, "a block gets its home: (block, node)"
     PREEMPT = 16, "a running task is taken off its worker: (0, worker that takes it or -1)"
@@ -109,8 +109,6 @@ class RunCounters:
 
     Parameters
     ----------
-    memory_side_hit_bytes : int
-        Bytes served by memory-side caches.
     write_back_bytes : int
         Bytes that processor caches write to memory, beyond those that missed in all levels.
     requested_bytes : int
@@ -144,7 +142,6 @@ class RunCounters:
         Tasks ended and trace events produced (counted even when not kept).
     """
 
-    memory_side_hit_bytes: int = 0
     write_back_bytes: int = 0
     requested_bytes: int = 0
     migrations: int = 0
@@ -221,7 +218,10 @@ class Summary(RunCounters):
     tasks_per_worker : ndarray of int64, shape (W,)
         Tasks ended by each worker.
     node_bytes : ndarray of int64, shape (I, D, N)
-        Bytes moved between domain and node by task accesses.
+        Bytes moved between domain and node by task accesses, also those that the memory-side cache
+        in front of the node answers.
+    node_hit_bytes : ndarray of int64, shape (I, N)
+        Of these, the bytes that memory-side caches answer: the node itself does not move them.
     cache_hits, cache_misses : ndarray of int64, shape (I, D, L)
         Accesses by the cores of each domain that found all of their bytes, or not, at each level.
     cache_hit_bytes : ndarray of int64, shape (I, D, L)
@@ -263,6 +263,7 @@ class Summary(RunCounters):
     worker_migrate_ps: NDArray[np.int64]
     tasks_per_worker: NDArray[np.int64]
     node_bytes: NDArray[np.int64]
+    node_hit_bytes: NDArray[np.int64]
     cache_hits: NDArray[np.int64]
     cache_misses: NDArray[np.int64]
     cache_hit_bytes: NDArray[np.int64]
@@ -277,3 +278,8 @@ class Summary(RunCounters):
     part_ps: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     decisions: int = 0
     decision_ps: int = 0
+
+    @property
+    def memory_side_hit_bytes(self) -> int:
+        """Bytes that memory-side caches answer."""
+        return int(self.node_hit_bytes.sum())

@@ -23,7 +23,6 @@ from simsched.machine.model import RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.contract.base import Counters, PlanView, Update
-from simsched.trace.flows import spread
 from simsched.trace.run import Run
 from simsched.trace.schema import Summary
 from simsched.workload.builder import accesses, build_graph
@@ -93,12 +92,6 @@ def test_every_column_is_a_number_or_a_known_series(row: dict[str, object], run:
     assert [*rest, *JOB_METRICS] == metric_names(run.machine)  # no MapReduce program
 
 
-def test_spread_of_one_interval_over_bins() -> None:
-    edges = np.linspace(0.0, 4.0, 5)
-    rate = spread(np.array([0.5]), np.array([2.5]), np.array([8.0]), np.array([True]), edges)
-    assert rate.tolist() == pytest.approx([2.0, 4.0, 2.0, 0.0])
-
-
 def spans(*pairs: tuple[int, int]) -> Any:
     """Return counters of which only the starts and ends of iterations 1, 2, ... are known."""
     starts, ends = np.array(pairs, np.int64).T
@@ -161,6 +154,7 @@ def counters(node_bytes: np.ndarray, **known: np.ndarray) -> Summary:
         f.name: 0 if f.type == "int" else np.zeros(n, np.int64) for f in fields(Summary)
     }
     values["managed_bytes"] = np.zeros(2, np.int64)
+    values["node_hit_bytes"] = np.zeros((n, node_bytes.shape[2]), np.int64)
     values |= caches | {"node_bytes": node_bytes, "iteration": np.arange(n, dtype=np.int32)}
     return Summary(**values | known)
 

@@ -25,16 +25,29 @@ def result() -> simsched.Result:
 @pytest.mark.parametrize("by", ["kind", "node"])
 def test_the_area_below_bandwidth_is_the_bytes_moved(result: simsched.Result, by: str) -> None:
     run = result.simulate("cilk_a")
-    edges, used, sustained = rates(run, by, 50)
-    moved = sum(float((rate * np.diff(edges)).sum()) for rate in used.values())
+    edges, used = rates(run, by, 50)
+    moved = sum(float((each.bytes_per_s * np.diff(edges)).sum()) for each in used.values())
     assert moved == pytest.approx(float(run.summary.node_bytes.sum()), rel=1e-6)
-    assert sum(sustained.values()) == pytest.approx(
+    assert sum(each.sustained for each in used.values()) == pytest.approx(
         sum(node.bandwidth_bytes_per_s for node in run.machine.nodes)
     )
     if by == "node":
         per_node = run.summary.node_bytes.sum(axis=(0, 1))
-        found = [float((rate * np.diff(edges)).sum()) for rate in used.values()]
+        found = [float((each.bytes_per_s * np.diff(edges)).sum()) for each in used.values()]
         assert found == pytest.approx(per_node.tolist(), rel=1e-6)
+
+
+def test_hits_in_memory_side_caches_are_apart_from_the_memory_behind() -> None:
+    run = simsched.run("knl_snc4_cache", HEAT, ["cilk_a"], jobs=1, name="hits").simulate()
+    hits, everything = run.summary.node_hit_bytes.sum(), run.summary.node_bytes.sum()
+    assert 0 < hits < everything
+    edges, used = rates(run, "kind", 200)
+    area = {name: (each.bytes_per_s * np.diff(edges)).sum() for name, each in used.items()}
+    expected = {"DRAM": everything - hits, "cache of DRAM": hits}
+    assert area == pytest.approx(expected, rel=1e-3)
+    assert used["DRAM"].bytes_per_s.max() <= used["DRAM"].sustained * 1.001
+    labels = [text.get_text() for text in bandwidth(run).get_legend().get_texts()]
+    assert [label.split(" (")[0] for label in labels] == ["DRAM", "cache of DRAM"]
 
 
 def test_bandwidth_says_what_it_is_the_mean_of(result: simsched.Result) -> None:

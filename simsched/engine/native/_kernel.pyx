@@ -393,6 +393,7 @@ cdef class NativeBackend:
             node_bytes=_copy(
                 s.node_bytes, (s.n_iterations, self.problem.n_domains, self.problem.n_nodes), np.int64
             ),
+            node_hit_bytes=_copy(s.node_hit_bytes, (s.n_iterations, self.problem.n_nodes), np.int64),
             cache_hits=cached[..., 0].copy(),
             cache_misses=cached[..., 1].copy(),
             cache_hit_bytes=cached[..., 2].copy(),

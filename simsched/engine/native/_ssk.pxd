@@ -69,6 +69,7 @@ cdef extern from "ssk.h" nogil:
         int32_t n_iterations
         const ssk_iteration_t *iterations
         const int64_t *node_bytes
+        const int64_t *node_hit_bytes
         const void *cache_counts
         const int64_t *steals
         const int64_t *failed_probes

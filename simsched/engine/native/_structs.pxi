@@ -194,7 +194,6 @@ cdef extern from "ssk.h" nogil:
         int32_t times_tasks
 
     ctypedef struct ssk_run_counters_t:
-        int64_t memory_side_hit_bytes
         int64_t write_back_bytes
         int64_t requested_bytes
         int64_t migrations

@@ -479,7 +479,8 @@ class Copies:
         sim, problem = self._sim, self._problem
         lane = copy.source * len(self._is_device) + copy.target
         self._running[lane] = copy
-        sim.record.event(sim.now, EventKind.MIGRATE_START, NONE, NONE, copy.block, copy.target_node)
+        ends = (copy.source_node << 32) + copy.target_node
+        sim.record.event(sim.now, EventKind.MIGRATE_START, NONE, NONE, copy.block, ends)
         path = int(problem.paths.copy[copy.source_node, copy.target_node])
         sim.timers[problem.n_workers + lane] = sim.now + int(problem.paths.latency_ps[path])
 

@@ -34,6 +34,7 @@ class Record(RunCounters):
         self.start_ps: list[int] = []
         self.end_ps: list[int] = []
         self.node_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
+        self.node_hit_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
         self.workers = [WorkerCounters() for _ in range(problem.n_workers)]
         self.cache_hits: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
         self.cache_misses: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
@@ -60,6 +61,7 @@ class Record(RunCounters):
         self.iterations.append(number)
         self.start_ps.append(now)
         self.node_bytes.append(np.zeros(self._shape, np.int64))
+        self.node_hit_bytes.append(np.zeros(self._shape[1], np.int64))
         for counts in self._cache_counts():
             counts.append(np.zeros(self._cache_shape, np.int64))
 
@@ -111,6 +113,7 @@ class Record(RunCounters):
             iteration_overhead_ps=overhead,
             **by_worker([asdict(counters) for counters in self.workers]),
             node_bytes=np.array(self.node_bytes, np.int64).reshape(-1, *self._shape),
+            node_hit_bytes=np.array(self.node_hit_bytes, np.int64).reshape(-1, self._shape[1]),
             cache_hits=hits,
             cache_misses=misses,
             cache_hit_bytes=hit_bytes,

@@ -198,7 +198,7 @@ class Memory:
             tail += self._sharing.latency_ps(path_of(problem, domain, node, way))
         segment.tail_ps = tail
         self._record.requested_bytes += n_bytes
-        self._record.memory_side_hit_bytes += hit
+        self._record.node_hit_bytes[-1][node] += hit
         self._count(segment.task, domain, node, moved)
         self._count_managed(block, domain, node, n_bytes)
         self._sample(block, n_bytes, now)

@@ -11,7 +11,7 @@ import simpy
 from simsched.engine.reference.copies import Copies
 from simsched.engine.reference.engine import Engine
 from simsched.engine.reference.rows import awaited, next_access
-from simsched.engine.reference.segments import Remaining, Segment, path_of
+from simsched.engine.reference.segments import HIT, Remaining, Segment, path_of
 from simsched.engine.stall import NOT_STARTED, STARTED
 from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST
 from simsched.trace.schema import NONE, EventKind
@@ -468,10 +468,12 @@ class Worker:
             sim.record.workers[self.index].acquire_ps -= sim.timers[self.index] - sim.now
         else:
             spent = sim.now - self.began_ps
-            for node, _, size in segment.flows:  # what they have not moved
+            for node, way, size in segment.flows:  # what they have not moved
                 left = sim.sharing.stop(self.index, sim.now, sim.lag) if segment.flowing else size
                 segment.flowing = False
                 sim.record.node_bytes[-1][self.domain, node] -= math.floor(left)
+                if way == HIT:
+                    sim.record.node_hit_bytes[-1][node] -= math.floor(left)
         self._leave(segment)
         self._taken_away = not is_parked
         return spent
@@ -509,7 +511,8 @@ class Worker:
             source, start = int(homes.node[block]), sim.now
             size = int(sim.problem.block_bytes[block])
             homes.take(target, block)
-            sim.record.event(sim.now, EventKind.MIGRATE_START, self.index, NONE, block, target)
+            ends = (source << 32) + target
+            sim.record.event(sim.now, EventKind.MIGRATE_START, self.index, NONE, block, ends)
             if size > 0:
                 path = int(sim.problem.paths.copy[source, target])
                 sim.sharing.start(self.index, path * sim.problem.n_smt, size, sim.now, sim.lag)

@@ -1,17 +1,20 @@
-"""Bandwidth in use over time, beside what the memory sustains."""
+"""Bandwidth in use over time, beside what memory and links sustain."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from simsched.analysis.metrics import memory_kinds
-from simsched.engine.paths import path_nodes
+from simsched.engine.ways import ways_of
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.units import PER_PS
+from simsched.machine.model import Machine
 from simsched.report.plots.common import (
     COLOURS,
     add_legend,
@@ -23,61 +26,93 @@ from simsched.report.plots.common import (
     time_scale,
 )
 from simsched.report.plots.titles import set_xlabel
-from simsched.trace.flows import flow_times, spread
+from simsched.trace.flows import CACHE_OF, Ways, copies_of, flows_of, passing
 from simsched.trace.run import Run
 
 BINS = 200
 OFF_SCALE = 3.0  #: sustained bandwidth above so many times the highest use is only said
+MOST_LINKS = 12  #: those that carry most are drawn
+
+Grouping = Literal["kind", "node", "link"]
 
 
-def rates(
-    run: Run, by: str, bins: int
-) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]], dict[str, float]]:
-    """Return the bandwidth in use and what is sustained, by memory kind or by node.
+@dataclass(frozen=True, eq=False)
+class Used:
+    """Bandwidth in use: bytes per second in each bin, and what is sustained.
 
-    These are the edges of equal time bins in seconds, mean bytes per second in each, and sustained
-    bytes per second.
+    `of` is the name of what a memory-side cache is in front of.
+    """
+
+    bytes_per_s: NDArray[np.float64]
+    sustained: float
+    of: str | None = None
+
+
+def rates(run: Run, by: str, bins: int) -> tuple[NDArray[np.float64], dict[str, Used]]:
+    """Return the bandwidth in use by memory kind, by node or by link.
+
+    These are the edges of equal time bins in seconds, and by name the mean of each bin. What
+    memory-side caches answer is apart from what comes from the nodes behind them.
     """
     if run.trace is None or not len(run.trace):
         raise ConfigurationError("run: found no event trace, accepted a run with its events")
-    if by not in ("kind", "node"):
-        raise ConfigurationError(f"by: {unknown_name('grouping', by, ('kind', 'node'))}")
+    if by not in get_args(Grouping):
+        raise ConfigurationError(f"by: {unknown_name('grouping', by, get_args(Grouping))}")
     if bins < 1:
         raise ConfigurationError(f"bins: found {bins}, accepted 1 or more")
     machine, time = run.machine, run.trace.events["time_ps"]
-    begin, end, path, moved = flow_times(run.trace)
-    node = path_nodes(machine, run.worker_thread)[path]
-    first, last = int(time[0]), int(time[-1])
-    edges = np.linspace(first * PER_PS, max(last, first + 1) * PER_PS, bins + 1)
-    groups = memory_kinds(machine)
-    if by == "node":
-        groups = {each.name: [index] for index, each in enumerate(machine.nodes)}
-    used = {
-        name: spread(
-            begin.astype(np.float64) * PER_PS,
-            end.astype(np.float64) * PER_PS,
-            moved.astype(np.float64),
-            np.isin(node, members),
-            edges,
+    if by == "link" and not machine.links:
+        raise ConfigurationError(
+            f"by: found 'link' and machine {machine.name}, which has no links, accepted: kind, node"
         )
-        for name, members in groups.items()
+    ways = ways_of(machine, run.worker_thread)
+    flows = flows_of(run.trace)
+    flows = flows.beside(copies_of(run.trace, ways, run.workload.graph.block_bytes))
+    first, last = int(time[0]), int(time[-1])
+    edges = np.linspace(first, max(last, first + 1), bins + 1)
+    paths, passed = passing(flows, ways, edges)
+    width = float(edges[-1] - edges[0]) / bins * PER_PS
+    used = {
+        name: Used(weights[paths] @ passed / width, sustained, of)
+        for name, weights, sustained, of in _series(machine, ways, by)
     }
-    sustained = {
-        name: sum(machine.nodes[index].bandwidth_bytes_per_s for index in members)
-        for name, members in groups.items()
-    }
-    return edges, used, sustained
+    return edges * PER_PS, used
+
+
+def _series(
+    machine: Machine, ways: Ways, by: str
+) -> Iterator[tuple[str, NDArray[np.float64], float, str | None]]:
+    """Yield name, bytes by path for a byte, what is sustained, and what a cache is in front of."""
+    if by == "link":
+        begin = ways.names.index(machine.links[0].name, ways.n_nodes)
+        for index in range(begin, begin + len(machine.links)):
+            yield ways.names[index], ways.weights(index), float(ways.bytes_per_s[index]), None
+        return
+    groups: Mapping[str, list[int]] = memory_kinds(machine)
+    if by == "node":
+        groups = {node.name: [index] for index, node in enumerate(machine.nodes)}
+    for name, members in groups.items():
+        moved = np.sum([ways.moved(node) for node in members], axis=0)
+        yield name, moved, float(ways.bytes_per_s[members].sum()), None
+    for name, members in groups.items():
+        caches = [cache for node in members if (cache := ways.cache_of(node)) is not None]
+        if caches:
+            hits = np.sum([ways.answered(node) for node in members], axis=0)
+            yield CACHE_OF.format(name), hits, float(ways.bytes_per_s[caches].sum()), name
 
 
 def bandwidth(
     run: Run,
     ax: Axes | None = None,
     *,
-    by: Literal["kind", "node"] = "kind",
+    by: Grouping = "kind",
     bins: int = BINS,
     title: str | None = None,
 ) -> Axes:
-    """Draw the bandwidth in use over time; dashed lines are what the memory sustains.
+    """Draw the bandwidth in use over time; dashed lines are what memory or links sustain.
+
+    What memory-side caches answer is a dotted line of its own; hits in processor caches, and what
+    these pass on to each other, are not drawn.
 
     Parameters
     ----------
@@ -85,8 +120,8 @@ def bandwidth(
         A run with its events.
     ax : Axes, optional
         Where to draw; a new figure by default.
-    by : {"kind", "node"}
-        One line per memory kind or per memory node.
+    by : {"kind", "node", "link"}
+        One line per memory kind, per memory node, or per link: of many links those that carry most.
     bins : int
         Number of time bins; a point is the mean over one.
     title : str, optional
@@ -95,35 +130,53 @@ def bandwidth(
     Returns
     -------
     Axes
-        With one line per kind or node, bytes per second over seconds.
+        With one line per kind, node or link, bytes per second over seconds.
 
     Raises
     ------
     ConfigurationError
-        The run has no events, or `by` or `bins` is not accepted.
+        The run has no events, the machine has no links, or `by` or `bins` is not accepted.
     """
-    edges, used, sustained = rates(run, by, bins)
+    edges, used = rates(run, by, bins)
+    left_out = 0
+    if by == "link":
+        used, left_out = _busiest(used)
     axes = axes_for(ax, 8.0, 3.4)
     factor, unit = time_axis(axes, float(edges[-1]))
     set_limits(axes, (float(edges[0]) / factor, float(edges[-1]) / factor))
-    top = max((float(rate.max(initial=0.0)) for rate in used.values()), default=0.0)
-    for index, (name, rate) in enumerate(used.items()):
-        colour = COLOURS[index % len(COLOURS)]
+    top = max((float(each.bytes_per_s.max(initial=0.0)) for each in used.values()), default=0.0)
+    colours: dict[str, tuple[str, str]] = {}
+    for index, (name, each) in enumerate(used.items()):
         style = "-" if index < len(COLOURS) else "-."
-        limit = sustained[name]
-        label = f"{name} (sustains {limit / 1e9:.3g} GB/s)"
+        colours[name] = COLOURS[index % len(COLOURS)], style
+        colour, style = colours[name] if each.of is None else (colours[each.of][0], ":")
         axes.stairs(
-            rate / 1e9, edges / factor, color=colour, linestyle=style, label=label, linewidth=1.3
+            each.bytes_per_s / 1e9,
+            edges / factor,
+            color=colour,
+            linestyle=style,
+            label=f"{name} (sustains {each.sustained / 1e9:.3g} GB/s)",
+            linewidth=1.3,
         )
-        if by == "kind" and limit <= OFF_SCALE * top:
-            axes.axhline(limit / 1e9, color=colour, linestyle="--", linewidth=0.9)
+        if by == "kind" and each.sustained <= OFF_SCALE * top:
+            axes.axhline(each.sustained / 1e9, color=colour, linestyle="--", linewidth=0.9)
     axes.set_ylim(bottom=0.0)
     axes.set_ylabel("bandwidth [GB/s]", fontsize=9)
     wide, small = time_scale(float(edges[1] - edges[0]))
     note = (
         f"means over {(edges[1] - edges[0]) / wide:.3g} {small}; "
-        "the bytes of an access are spread evenly over its time"
+        "the bytes of an access are spread over its time"
     )
+    if left_out:
+        note += f"; {left_out} links that carry less are left out"
     set_xlabel(axes, f"time [{unit}]\n{note}")
     add_legend(axes)
     return finish(axes, title or run_name(run))
+
+
+def _busiest(used: Mapping[str, Used]) -> tuple[dict[str, Used], int]:
+    """Return the links that carry most, in their order, and how many others carry something."""
+    carried = {name: float(each.bytes_per_s.sum()) for name, each in used.items()}
+    busy = [name for name in sorted(carried, key=lambda name: -carried[name]) if carried[name] > 0]
+    kept = set(busy[:MOST_LINKS])
+    return {name: used[name] for name in used if name in kept}, len(busy) - len(kept)

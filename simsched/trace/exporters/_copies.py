@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.trace.exporters._source import detail, events_of
+from simsched.trace.flows import copy_rows
 from simsched.trace.recording import Recording
-from simsched.trace.schema import NONE, EventKind
+from simsched.trace.schema import NONE
 
 Int64Array = NDArray[np.int64]
 
@@ -35,25 +36,13 @@ class Copies:
 
 
 def engine_copies(recording: Recording) -> Copies:
-    """Return the copies that belong to no worker.
-
-    A block goes to a node once at a time, so its next end there is the end of the copy. Copies that
-    never end are left out.
-    """
-    events = events_of(recording).events
-    wanted = [EventKind.MIGRATE_START, EventKind.MIGRATE_END]
-    rows = np.flatnonzero((events["worker"] == NONE) & np.isin(events["kind"], wanted))
-    rows = rows[np.lexsort((rows, events["arg1"][rows], events["arg0"][rows]))]
-    begins = events["kind"][rows] == EventKind.MIGRATE_START
-    follows = np.zeros(len(rows), bool)
-    follows[:-1] = begins[:-1] & ~begins[1:]
-    for name in ("arg0", "arg1"):
-        follows[:-1] &= np.diff(events[name][rows]) == 0
-    first, last = rows[follows], rows[np.flatnonzero(follows) + 1]
-    order = np.argsort(first)
-    first, last = first[order], last[order]
-    time, block, node = (events[n].astype(np.int64) for n in ("time_ps", "arg0", "arg1"))
+    """Return the copies that belong to no worker; those that never end are left out."""
+    trace = events_of(recording)
+    rows = copy_rows(trace)
+    own = trace.events["worker"][rows.first] == NONE
+    first, last, node = rows.first[own], rows.last[own], rows.target[own]
+    time, block = (trace.events[name].astype(np.int64) for name in ("time_ps", "arg0"))
     known = detail(recording, "memory_nodes", str) or []
-    n_nodes = int(node[first].max(initial=-1)) + 1
+    n_nodes = int(node.max(initial=-1)) + 1
     names = (*known, *(f"node {number}" for number in range(len(known), n_nodes)))
-    return Copies(time[first], time[last], block[first], node[first], names)
+    return Copies(time[first], time[last], block[first], node, names)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError
 from simsched.files.limits import DOMAINS, TASKS, WORKERS
+from simsched.trace.flows import copy_ends
 from simsched.trace.parquet import read_events, read_metadata
 from simsched.trace.recording import Recording, read_recording
 from simsched.trace.schema import NONE, EventKind, Trace
@@ -86,6 +87,8 @@ def check_recording(recording: Recording, where: str | None = None) -> None:
     about_task = np.isin(events["kind"], _OF_TASKS)
     taker = np.where(events["kind"] == EventKind.PREEMPT, events["arg1"], NONE)
     copies = np.isin(events["kind"], _OF_COPIES)
+    begins = events["kind"] == EventKind.MIGRATE_START
+    source, target = copy_ends(recording.trace)
     last_node = _last_node(recording)
     last_worker = recording.n_workers - 1
     for column, values, bad, accepted in (
@@ -105,8 +108,14 @@ def check_recording(recording: Recording, where: str | None = None) -> None:
         ("arg1", taker, _outside(taker, last_worker), f"-1 to {last_worker} (the taker)"),
         (
             "arg1",
-            events["arg1"],
-            copies & ((events["arg1"] < 0) | (events["arg1"] > last_node)),
+            target,
+            copies & ((target < 0) | (target > last_node)),
+            f"0 to {last_node} (a memory node)",
+        ),
+        (
+            "arg1",
+            source,
+            begins & ((source < 0) | (source > last_node)),
             f"0 to {last_node} (a memory node)",
         ),
         ("worker", events["worker"], about_task & (events["worker"] < 0), "a worker"),

@@ -43,6 +43,9 @@ class Paje:
     variables: dict[str, list[tuple[float, float]]] = field(
         default_factory=lambda: defaultdict(list)
     )
+    of_type: dict[tuple[str, str], list[tuple[float, float]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
     moments: list[str] = field(default_factory=list)
     now: float = 0.0
 
@@ -133,6 +136,7 @@ class Paje:
     def SetVariable(self, row: dict[str, str]) -> None:  # noqa: N802
         self.fits(row, "variable")
         self.variables[row["Container"]].append((self.now, float(row["Value"])))
+        self.of_type[row["Type"], row["Container"]].append((self.now, float(row["Value"])))
 
     def StartLink(self, row: dict[str, str]) -> None:  # noqa: N802
         self.fits(row, "link")

@@ -141,25 +141,27 @@ def test_rows_that_cannot_be(
         open_recording(export_only)
 
 
-@pytest.mark.parametrize("node", [-40, -1, 1, 2**40])
+@pytest.mark.parametrize(("source", "node"), [(0, 2**31), (0, 1), (-1, 0), (1, 0), (2**20, 0)])
 @pytest.mark.parametrize("names", [["dram"], None])
-def test_copies_to_nodes_that_cannot_be(node: int, names: list[str] | None, tmp_path: Path) -> None:
+def test_copies_between_nodes_that_cannot_be(
+    source: int, node: int, names: list[str] | None, tmp_path: Path
+) -> None:
     recording = small_recording("cholesky")
     events = {
         name: np.append(values, values[-1:]) for name, values in recording.trace.events.items()
     }
     for name, value in (("kind", EventKind.MIGRATE_START), ("worker", -1), ("task", -1)):
         events[name][-1] = value
-    events["arg1"][-1] = node
+    events["arg1"][-1] = 2**32 * source + node
     details = {key: value for key, value in recording.details.items() if key != "memory_nodes"}
     if names is not None:
         details["memory_nodes"] = names
     copying = replace(recording, trace=Trace(events), details=details)
-    if names is None and node == 1:
+    if names is None and max(source, node) == 1:
         export_recording(copying, tmp_path / "x.json")
         return
     last = 0 if names else 255
-    message = f"arg1: found {node}, accepted 0 to {last} (a memory node)"
+    message = f"arg1: found {source or node}, accepted 0 to {last} (a memory node)"
     for suffix in ("json", "paje"):
         with pytest.raises(ConfigurationError, match=re.escape(message)):
             export_recording(copying, tmp_path / f"x.{suffix}")

@@ -17,7 +17,7 @@ enum {
     SSK_TASK_END = 10, /* (0, 0) */
     SSK_PARK = 11, /* the worker finds nothing and waits: (0, 0) */
     SSK_WAKE = 12, /* a waiting worker is woken: (workers waiting at that moment, 0) */
-    SSK_MIGRATE_START = 13, /* copy of a block between nodes: (block, destination node) */
+    SSK_MIGRATE_START = 13, /* copy of a block between nodes: (block, source * 2**32 + destination) */
     SSK_MIGRATE_END = 14, /* (block, destination node) */
     SSK_FIRST_TOUCH = 15, /* a block gets its home: (block, node) */
     SSK_PREEMPT = 16, /* a running task is taken off its worker: (0, worker that takes it or -1) */
@@ -414,7 +414,6 @@ typedef struct {
 
 /* Counters of a run that are one number each. */
 typedef struct {
-    int64_t memory_side_hit_bytes; /* Bytes served by memory-side caches */
     /* Bytes that processor caches write to memory, beyond those that missed in all levels */
     int64_t write_back_bytes;
     int64_t requested_bytes; /* Bytes that tasks asked for (hits and memory together) */

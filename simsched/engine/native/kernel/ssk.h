@@ -154,7 +154,8 @@ typedef struct {
 typedef struct {
     int32_t n_iterations;
     const ssk_iteration_t *iterations;
-    const int64_t *node_bytes; /* n_iterations x n_domains x n_nodes */
+    const int64_t *node_bytes;     /* n_iterations x n_domains x n_nodes */
+    const int64_t *node_hit_bytes; /* n_iterations x n_nodes */
     const ssk_cache_counts_t *cache_counts; /* n_iterations x n_domains x n_levels */
     const int64_t *steals, *failed_probes; /* n_distances */
     const int64_t *node_peak_bytes;        /* n_nodes */

@@ -439,7 +439,8 @@ static void begin(ssk_sim_t *sim, ssk_copy_t copy)
     const ssk_problem_t *p = &sim->problem;
     int32_t lane = copy.source * p->n_spaces + copy.target, path = path_between(p, copy.source_node, copy.target_node);
     sim->copies.lane[lane] = copy;
-    ssk_event(sim, SSK_MIGRATE_START, SSK_NONE, SSK_NONE, copy.block, copy.target_node);
+    int64_t ends = ((int64_t)copy.source_node << 32) + copy.target_node;
+    ssk_event(sim, SSK_MIGRATE_START, SSK_NONE, SSK_NONE, copy.block, ends);
     ssk_timers_set(&sim->timers, p->n_workers + lane, ssk_add_ps(sim->now, p->path_latency_ps[path]));
 }
 

@@ -36,8 +36,13 @@ static void take_back_bytes(ssk_sim_t *sim, int32_t worker)
     ssk_worker_t *w = &sim->workers[worker];
     int64_t left = 0;
     for (int32_t i = w->flow; i < w->n_flows; i++) {
-        left += w->flowing ? (int64_t)ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag) : w->flow_bytes[i];
+        int64_t of_flow = w->flow_bytes[i];
+        if (w->flowing)
+            of_flow = (int64_t)ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag);
         w->flowing = false;
+        left += of_flow;
+        if (w->flow_way[i] == SSK_WAY_HIT)
+            sim->node_hit_bytes_now[w->node] -= of_flow;
     }
     sim->node_bytes_now[sim->problem.worker_domain[worker] * sim->problem.n_nodes + w->node] -= left;
 }

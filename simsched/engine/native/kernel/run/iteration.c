@@ -99,6 +99,9 @@ static int open_counters(ssk_sim_t *sim, int32_t number)
         status = ssk_grow(&sim->allocator, &sim->node_bytes, &sim->node_bytes_capacity,
                           (before + 1) * per_iteration, sizeof(*sim->node_bytes));
     if (status == SSK_OK)
+        status = ssk_grow(&sim->allocator, &sim->node_hit_bytes, &sim->node_hit_bytes_capacity,
+                          (before + 1) * (size_t)p->n_nodes, sizeof(*sim->node_hit_bytes));
+    if (status == SSK_OK)
         status = ssk_grow(&sim->allocator, &sim->cache_counts, &sim->cache_counts_capacity, (before + 1) * n_counts,
                           sizeof(*sim->cache_counts));
     if (status != SSK_OK)
@@ -109,6 +112,8 @@ static int open_counters(ssk_sim_t *sim, int32_t number)
         memset(sim->last_period, -1, n_samples * sizeof(*sim->last_period));
     sim->node_bytes_now = sim->node_bytes + before * per_iteration;
     memset(sim->node_bytes_now, 0, per_iteration * sizeof(*sim->node_bytes));
+    sim->node_hit_bytes_now = sim->node_hit_bytes + before * (size_t)p->n_nodes;
+    memset(sim->node_hit_bytes_now, 0, (size_t)p->n_nodes * sizeof(*sim->node_hit_bytes));
     ssk_iteration_t iteration = {number, sim->now, sim->now};
     sim->iterations[sim->n_iterations++] = iteration;
     return SSK_OK;
@@ -355,7 +360,7 @@ int ssk_next_copy(ssk_sim_t *sim, int32_t worker)
         w->move_block = block;
         w->move_node = node;
         ssk_take_memory(sim, node, block);
-        ssk_event(sim, SSK_MIGRATE_START, worker, SSK_NONE, block, node);
+        ssk_event(sim, SSK_MIGRATE_START, worker, SSK_NONE, block, ((int64_t)source << 32) + node);
         if (p->block_bytes[block] == 0)
             return ssk_copy_ended(sim, worker);
         int32_t flow_class = p->path_copy[source * p->n_nodes + node] * p->n_smt;

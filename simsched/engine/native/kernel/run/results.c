@@ -88,6 +88,7 @@ ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
         .n_iterations = sim->n_iterations,
         .iterations = sim->iterations,
         .node_bytes = sim->node_bytes,
+        .node_hit_bytes = sim->node_hit_bytes,
         .cache_counts = sim->cache_counts,
         .steals = sim->steals,
         .failed_probes = sim->failed_probes,

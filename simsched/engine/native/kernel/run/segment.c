@@ -196,7 +196,7 @@ static int resolve(ssk_sim_t *sim, int32_t worker, int64_t access)
         int64_t footprint = ssk_min(n_bytes, whole);
         hit = ssk_sidecache_access(&sim->sidecache, w->node, block, footprint - ssk_min(moved, footprint), footprint, moved);
     }
-    sim->counters.memory_side_hit_bytes += hit;
+    sim->node_hit_bytes_now[w->node] += hit;
     int64_t apart = ssk_min(moved - hit, modified(sim, worker, missing, ssk_min(n_bytes, whole), written, dirtied));
     add_flow(sim, worker, SSK_WAY_HIT, hit);
     add_flow(sim, worker, SSK_WAY_READ, moved - hit - apart);

@@ -167,7 +167,7 @@ void ssk_sim_free(ssk_sim_t *sim)
         sim->parked,   sim->inactive,   sim->candidates,  sim->marked_tasks, sim->probes,      sim->arrivals,
         sim->steals,   sim->iterations, sim->node_bytes,  sim->group_bytes, sim->samples,      sim->last_period,
         sim->failed_probes, sim->cache_counts, sim->group_missing, sim->node_peak, sim->marks,
-        sim->executed_ps, sim->pace, sim->grouped, sim->node_faults, sim->expected,
+        sim->executed_ps, sim->pace, sim->grouped, sim->node_faults, sim->expected, sim->node_hit_bytes,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
         ssk_delete(&allocator, blocks[i]);

@@ -162,11 +162,11 @@ struct ssk_sim {
     ssk_trace_t trace;
     ssk_failure_t failure;
     ssk_iteration_t *iterations;
-    int64_t *node_bytes;
+    int64_t *node_bytes, *node_hit_bytes;
     ssk_cache_counts_t *cache_counts;
     int32_t n_iterations;
-    size_t iterations_capacity, node_bytes_capacity, cache_counts_capacity;
-    int64_t *node_bytes_now; /* of the present iteration */
+    size_t iterations_capacity, node_bytes_capacity, node_hit_bytes_capacity, cache_counts_capacity;
+    int64_t *node_bytes_now, *node_hit_bytes_now; /* of the present iteration */
     int64_t *group_bytes, *group_missing, *samples, *last_period;
     int64_t *executed_ps; /* per task; NULL or unused unless the plan times tasks */
     size_t group_bytes_capacity, group_missing_capacity, samples_capacity, last_period_capacity, executed_capacity;
