@@ -163,14 +163,17 @@ static void fill_problem(ssk_problem_t *p, const file_t *file, const char *part)
     COUNT(p->n_domains, "domain_socket");
     COUNT(p->n_nodes, "node_capacity_bytes");
     p->n_smt = (int32_t)number(file, part, "n_smt");
+    p->n_mates = (int32_t)number(file, part, "n_mates");
     p->n_classes = (int32_t)number(file, part, "n_classes");
     ARRAY(p->worker_core, "worker_core");
+    ARRAY(p->worker_module, "worker_module");
     ARRAY(p->worker_domain, "worker_domain");
     ARRAY(p->worker_kind, "worker_kind");
     ARRAY(p->worker_rate, "worker_rate");
     ARRAY(p->domain_hops, "domain_hops");
     ARRAY(p->domain_socket, "domain_socket");
     p->n_cores = highest(p->worker_core, p->n_workers) + 1;
+    p->n_modules = highest(p->worker_module, p->n_workers) + 1;
     p->n_sockets = highest(p->domain_socket, p->n_domains) + 1;
     p->n_distances = highest(p->domain_hops, (int64_t)p->n_domains * p->n_domains) + 2;
     fill_paths(p, file, part);

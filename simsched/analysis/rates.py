@@ -119,11 +119,6 @@ class Rates:
         found: NDArray[np.int32] = self._kind[self.core(worker, row)]
         return found
 
-    def busy(self, worker: IntArray, row: IntArray) -> IntArray:
-        """Return how many workers these cores have, less one: the index into their rates."""
-        found: IntArray = self._busy[self.core(worker, row)]
-        return found
-
     def time_ps(
         self, worker: IntArray, begin: IntArray, end: IntArray, start_ps: IntArray, ops: FloatArray
     ) -> FloatArray:

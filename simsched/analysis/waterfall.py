@@ -109,6 +109,7 @@ class _Model:
         self.problem = problem
         self.rates = Rates(problem, trace)
         self.node = path_nodes(machine, run.worker_thread)
+        self.cap_level = _cap_levels(self.problem)
         self.local = _local_paths(problem, self.node)
 
     def compute_ps(self, graph: TaskGraph, segments: _Segments) -> FloatArray:
@@ -166,6 +167,14 @@ class _Model:
         # What is written may hit and be written back all the same.
         hit = wanted - np.maximum(segments.memory_bytes - graph.written_bytes[access], 0)
         return np.where(hit > 0, latency + rounding + hit * per_byte, 0.0)
+
+
+def _cap_levels(problem: Problem) -> NDArray[np.int32]:
+    """Return for each core the place of its workers' caps when all of its module are busy."""
+    module = np.zeros(int(problem.worker_core.max()) + 1, np.int32)
+    module[problem.worker_core] = problem.worker_module
+    busy = np.bincount(problem.worker_module)[module]
+    return (np.minimum(busy, problem.n_mates) - 1).astype(np.int32)
 
 
 def _local_paths(problem: Problem, node: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -358,7 +367,8 @@ def _add_waiting(
     waiting[MIGRATION] += float(stall.sum())
     length = segments.length_ps - stall
     paths, flow_path = model.problem.paths, segments.flow_path
-    busy = model.rates.busy(segments.worker[segments.flow_segment], segments.flow_row)
+    core = model.rates.core(segments.worker[segments.flow_segment], segments.flow_row)
+    busy = model.cap_level[core]
     local = model.local[flow_path]
     near = segments.flow_bytes / paths.cap[local, busy]
     far = segments.flow_bytes / paths.cap[flow_path, busy]

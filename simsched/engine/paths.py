@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,14 +49,14 @@ class _Table:
         return self.known[path]
 
 
-def make_paths(machine: Machine, n_smt: int) -> Paths:
+def make_paths(machine: Machine, n_mates: int) -> Paths:
     """Return the paths for accesses (misses), memory-side hits, writes and copies."""
     table = _Table()
     with_cache = [i for i, node in enumerate(machine.nodes) if node.memory_side_cache is not None]
     cache_resource = {node: len(machine.nodes) + i for i, node in enumerate(with_cache)}
     first_link = len(machine.nodes) + len(with_cache)
-    access, hit, write = _access_paths(machine, n_smt, table, cache_resource, first_link)
-    copy = _copy_paths(machine, n_smt, table, first_link)
+    access, hit, write = _access_paths(machine, n_mates, table, cache_resource, first_link)
+    copy = _copy_paths(machine, n_mates, table, first_link)
     ptr = np.zeros(len(table.loads) + 1, np.int32)
     np.cumsum([len(load) for load in table.loads], out=ptr[1:])
     crossings = [crossing for load in table.loads for crossing in load]
@@ -73,8 +74,32 @@ def make_paths(machine: Machine, n_smt: int) -> Paths:
     )
 
 
+def most_mates(machine: Machine, worker_thread: IntArray) -> int:
+    """Return the number of busy workers of one module beyond which none draws less.
+
+    Without modules it is that of workers on one core.
+    """
+    module = machine.core_module[machine.thread_core[worker_thread]]
+    most = int(np.unique(module, return_counts=True)[1].max())
+    if all(group.module_cores == 1 for group in machine.core_groups):
+        return most
+    tables = {
+        tuple(_shared_caps(caps, most))
+        for row in machine.paths
+        for path in row
+        for caps in (path.core_cap_bytes_per_s, path.write_core_cap)
+    }
+    different = [
+        busy
+        for caps in tables
+        for busy in range(1, most)
+        if not math.isclose(caps[busy], caps[busy - 1], rel_tol=1e-12)
+    ]
+    return max(different, default=0) + 1
+
+
 def _access_paths(
-    machine: Machine, n_smt: int, table: _Table, cache_resource: dict[int, int], first_link: int
+    machine: Machine, n_mates: int, table: _Table, cache_resource: dict[int, int], first_link: int
 ) -> tuple[Int32Array, Int32Array, Int32Array]:
     """Return the paths from each domain to each node: misses, memory-side hits, writes."""
     shape = (machine.n_domains, len(machine.nodes))
@@ -82,8 +107,8 @@ def _access_paths(
     hit = np.full(shape, -1, np.int32)
     for domain, node in np.ndindex(shape):
         path = machine.paths[domain][node]
-        caps = _shared_caps(path.core_cap_bytes_per_s, n_smt)
-        write_caps = _shared_caps(path.write_core_cap, n_smt)
+        caps = _shared_caps(path.core_cap_bytes_per_s, n_mates)
+        write_caps = _shared_caps(path.write_core_cap, n_mates)
         links = [(first_link + link, load) for link, load in path.link_loads]
         own = _controllers(machine, node, first_link, path.node_weight)
         written = _controllers(machine, node, first_link, path.write_weight)
@@ -111,7 +136,7 @@ def _controllers(
     return [(node, weight), (first_link + len(machine.links) + shared, weight)]
 
 
-def _copy_paths(machine: Machine, n_smt: int, table: _Table, first_link: int) -> Int32Array:
+def _copy_paths(machine: Machine, n_mates: int, table: _Table, first_link: int) -> Int32Array:
     """Return the paths of copies from node to node."""
     n_nodes = len(machine.nodes)
     copy = np.zeros((n_nodes, n_nodes), np.int32)
@@ -124,12 +149,12 @@ def _copy_paths(machine: Machine, n_smt: int, table: _Table, first_link: int) ->
         load += [(first_link + link, weight) for link, weight in crossed]
         if space[source] != space[target] and near is not None:
             path = machine.paths[near][source]
-            caps = _shared_caps(path.core_cap_bytes_per_s, n_smt)
+            caps = _shared_caps(path.core_cap_bytes_per_s, n_mates)
             copy[source, target] = table.add(path.latency_ps, caps, load, shares[near][source])
         else:
             page = machine.nodes[source].page_bytes
             rate = page / page_ps if page_ps > 0 else float("inf")
-            copy[source, target] = table.add(0, [rate] * n_smt, load)
+            copy[source, target] = table.add(0, [rate] * n_mates, load)
     return copy
 
 
@@ -142,9 +167,9 @@ def _copy_shares(machine: Machine) -> list[list[float]]:
     return [[least / ps if ps > 0 else 1.0 for ps in row] for row in latency]
 
 
-def _shared_caps(table: tuple[float, ...], n_smt: int) -> list[float]:
+def _shared_caps(table: tuple[float, ...], n_mates: int) -> list[float]:
     """Return what one thread moves at most with 1, 2, ... busy threads, in bytes per ps."""
-    return [held(table, k) * PER_PS / (k + 1) for k in range(n_smt)]
+    return [held(table, k) * PER_PS / (k + 1) for k in range(n_mates)]
 
 
 def held(table: tuple[float, ...], index: int) -> float:
@@ -154,8 +179,7 @@ def held(table: tuple[float, ...], index: int) -> float:
 
 def path_nodes(machine: Machine, worker_thread: IntArray) -> IntArray:
     """Return the memory node that each path of a run leads to, -1 for copies between nodes."""
-    _, per_core = np.unique(machine.thread_core[worker_thread], return_counts=True)
-    paths = make_paths(machine, int(per_core.max()))
+    paths = make_paths(machine, most_mates(machine, worker_thread))
     node = np.full(len(paths.latency_ps), -1, np.int32)
     for table in (paths.access, paths.hit, paths.write):
         for index in range(table.shape[1]):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.interface.problem import Problem
-from simsched.engine.paths import make_paths
+from simsched.engine.paths import make_paths, most_mates
 from simsched.engine.pooling import resolve_pooling, taken_bytes
 from simsched.engine.processors import worker_speeds
 from simsched.engine.replication import followed, make_replicas, node_ranks
@@ -52,6 +52,8 @@ def make_problem(
     core_of_worker = machine.thread_core[worker_thread]
     _, worker_core, per_core = np.unique(core_of_worker, return_inverse=True, return_counts=True)
     n_smt = int(per_core.max())
+    _, worker_module = np.unique(machine.core_module[core_of_worker], return_inverse=True)
+    n_mates = most_mates(machine, worker_thread)
     graph = workload.graph
     worker_kind, worker_rate = worker_speeds(machine, graph.kinds, core_of_worker, n_smt)
     capacity, curve_ptr, curve, gradual = _resources(machine)
@@ -59,13 +61,15 @@ def make_problem(
     granule_ptr, frames, slots = _memory_side_granules(machine, graph.block_bytes, seed)
     return Problem(
         n_smt=n_smt,
+        n_mates=n_mates,
         worker_core=worker_core.astype(np.int32),
+        worker_module=worker_module.astype(np.int32),
         worker_domain=machine.core_domain[core_of_worker].astype(np.int32),
         worker_kind=worker_kind,
         worker_rate=worker_rate,
         domain_hops=np.ascontiguousarray(machine.domain_hops, np.int32),
         domain_socket=np.ascontiguousarray(machine.domain_socket, np.int32),
-        paths=make_paths(machine, n_smt),
+        paths=make_paths(machine, n_mates),
         resource_capacity=capacity,
         curve_ptr=curve_ptr,
         curve=curve,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from simsched.files.errors import unknown_name
 from simsched.files.yaml_reader import FieldError
 from simsched.machine.model import Controller, MemoryNode
 from simsched.machine.schema import MachineFile
-from simsched.machine.values import expanded
+from simsched.machine.values import expanded, value_or
 
 
 def with_controllers(
@@ -34,5 +35,16 @@ def with_controllers(
                 )
             found[index] = replace(found[index], controller=len(controllers))
         curve = expanded(spec.bandwidth_by_flows)
-        controllers.append(Controller(name, spec.bandwidth.value, curve))
+        peak = value_or(spec.peak_bandwidth, 0.0)
+        controllers.append(Controller(name, spec.bandwidth.value, curve, peak))
+        _share_peak(found, [place[node] for node in spec.nodes.value], controllers[-1])
     return found, tuple(controllers)
+
+
+def _share_peak(nodes: list[MemoryNode], behind: list[int], controller: Controller) -> None:
+    """Let policies see of each node what it has when all nodes of its controller are in use."""
+    whole = controller.peak_bandwidth_bytes_per_s or controller.bandwidth_bytes_per_s
+    peaks = math.fsum(nodes[index].peak_bandwidth_bytes_per_s for index in behind)
+    for index in behind if peaks > whole else ():
+        part = nodes[index].peak_bandwidth_bytes_per_s / peaks
+        nodes[index] = replace(nodes[index], peak_bandwidth_bytes_per_s=part * whole)

@@ -239,11 +239,14 @@ def _unused_sources(document: Document, file: MachineFile) -> Iterator[str]:
 
 
 def _unreachable_bandwidth(machine: Machine) -> Iterator[str]:
-    cores = np.bincount(machine.core_domain)
+    modules = [
+        len(np.unique(machine.core_module[machine.core_domain == domain]))
+        for domain in range(machine.n_domains)
+    ]
     for index, node in enumerate(machine.nodes):
         reach = math.fsum(
             count * max(machine.paths[domain][index].core_cap_bytes_per_s)
-            for domain, count in enumerate(cores.tolist())
+            for domain, count in enumerate(modules)
         )
         if reach < node.bandwidth_bytes_per_s:
             yield (

@@ -64,6 +64,8 @@ class CoreGroup:
     #: Throughput of the core, relative to one busy thread, with 1, 2, ... busy threads; its length
     #: is the number of hardware threads of a core. Non-decreasing, starts with 1.
     smt_throughput: tuple[float, ...] = (1.0,)
+    #: Cores next to each other that draw from memory together; 1: each by itself.
+    module_cores: int = 1
     #: Whether the operations of its tasks include what their accesses take.
     includes_accesses: bool = False
 
@@ -123,6 +125,8 @@ class Controller:
     bandwidth_bytes_per_s: float
     #: By number of flows, as of memory nodes.
     bandwidth_curve: tuple[float, ...] = ()
+    #: Of the data sheet, 0 where that is the same; nodes behind it share it as their peaks.
+    peak_bandwidth_bytes_per_s: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -131,8 +135,8 @@ class Path:
 
     #: Of the first byte; charged once per memory flow.
     latency_ps: int
-    #: Most that one core can draw with 1, 2, ... busy hardware threads; the last value holds beyond
-    #: the end.
+    #: Most that one core (a module of cores that draw together) can draw with 1, 2, ... busy
+    #: hardware threads; the last value holds beyond the end.
     core_cap_bytes_per_s: tuple[float, ...]
     #: Links crossed by data, as often as they occur.
     links: tuple[int, ...] = ()
@@ -320,6 +324,15 @@ class Machine(Shown):
     def n_cores(self) -> int:
         """Number of cores."""
         return len(self.core_group)
+
+    @cached_property
+    def core_module(self) -> IntArray:
+        """Module of each core, numbered in order; cores of one draw from memory together."""
+        size = np.array([group.module_cores for group in self.core_groups])[self.core_group]
+        # Domains of a kind of cores are whole modules.
+        place = ranks(self.core_domain * len(self.core_groups) + self.core_group) // size
+        rows = np.column_stack([self.core_domain, self.core_group, place])
+        return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int32)
 
     @property
     def n_domains(self) -> int:

@@ -37,6 +37,7 @@ from simsched.machine.wires import Wires, check_domains, find_wires, link_graph
 _PATH_VALUES = (
     "latency",
     "core_cap",
+    "thread_cap",
     "node_weight",
     "write_latency",
     "write_core_cap",
@@ -54,6 +55,13 @@ class _Layout:
     core_group: IntArray
     core_domain: IntArray
     domain_socket: IntArray
+    #: Hardware threads of the largest module.
+    most_mates: int
+
+    def module_cores(self, groups: list[CoreGroup]) -> list[IntArray]:
+        """Return by domain, of each core, the number of those that draw together with it."""
+        size = np.array([group.module_cores for group in groups], np.int32)[self.core_group]
+        return [size[self.core_domain == d] for d in range(len(self.domain_socket))]
 
     def kinds(self, groups: list[CoreGroup]) -> list[frozenset[str]]:
         """Return the kinds of processors of each domain."""
@@ -75,8 +83,9 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
     entries, nodes = _nodes(file, n_domains)
     nodes, controllers = with_controllers(file, nodes)
     paths, distance, origin = _paths(file, layout, hops, entries, nodes, wires)
-    nodes = list(gradual_nodes(file, entries, nodes, paths, layout.core_domain))
     groups = [_core_group(group, file.cores[group]) for group in layout.groups]
+    cores = layout.module_cores(groups)
+    nodes = list(gradual_nodes(file, entries, nodes, paths, cores))
     sources = {key_path(loc): item.source for loc, item in schema.sourced_values(file)}
     sources |= origin
     sources |= {f"sources.{key}": _explain(source) for key, source in file.sources.items()}
@@ -92,7 +101,7 @@ def resolve(file: schema.MachineFile, name: str) -> Machine:
         domain_socket=layout.domain_socket,
         domain_hops=hops,
         nodes=tuple(nodes),
-        links=tuple(gradual_links(file, wires, paths, layout.core_domain)),
+        links=tuple(gradual_links(file, wires, paths, cores)),
         paths=paths,
         touch_order=default_touch_order(nodes, hops)
         if distance is None
@@ -181,6 +190,7 @@ def _lay_out(file: schema.MachineFile) -> _Layout:
         for _ in range(block.count.value):
             for _ in range(block.domains.value):
                 for group, count in block.cores.items():
+                    _check_modules(group, file.cores[group], count)
                     core_group += [groups.index(group)] * count.value
                     core_domain += [len(domain_socket)] * count.value
                 domain_socket.append(socket)
@@ -195,7 +205,20 @@ def _lay_out(file: schema.MachineFile) -> _Layout:
         np.array(core_group, dtype=np.int32),
         np.array(core_domain, dtype=np.int32),
         np.array(domain_socket, dtype=np.int32),
+        max(
+            len(value_or(cores.smt_throughput, [1.0])) * value_or(cores.module, 1)
+            for cores in file.cores.values()
+        ),
     )
+
+
+def _check_modules(name: str, cores: schema.Cores, count: Sourced[int]) -> None:
+    size = value_or(cores.module, 1)
+    if count.value % size:
+        raise FieldError(
+            ("cores", name, "module", 0),
+            f"found {size} with {count.value} such cores in a domain, accepted: what divides them",
+        )
 
 
 def _core_group(name: str, cores: schema.Cores) -> CoreGroup:
@@ -204,6 +227,7 @@ def _core_group(name: str, cores: schema.Cores) -> CoreGroup:
         kind=cores.processor,
         ops_per_s=cores.clock.value * cores.ops_per_cycle.value,
         smt_throughput=tuple(map(float, value_or(cores.smt_throughput, [1.0]))),
+        module_cores=value_or(cores.module, 1),
         includes_accesses=cores.accesses == "in_costs",
     )
 
@@ -305,11 +329,15 @@ def _paths(
             for rule in file.paths.values():
                 if _selects(rule, domain, entries[index], node, hops, layout.domain_socket):
                     given = {key: getattr(rule, key) for key in _PATH_VALUES}
+                    if rule.core_cap is not None or rule.thread_cap is not None:
+                        found.pop("core_cap", None)
+                        found.pop("thread_cap", None)
                     found.update({key: value for key, value in given.items() if value is not None})
-            for key in ("latency", "core_cap"):
-                if key not in found:
+            for keys in (("latency",), ("core_cap", "thread_cap")):
+                if not any(key in found for key in keys):
                     raise FieldError(
-                        ("paths",), f"no rule gives {key} from domain {domain} to {node.name}"
+                        ("paths",),
+                        f"no rule gives {' or '.join(keys)} from domain {domain} to {node.name}",
                     )
             for key, value in found.items():
                 origin[path_source_key(domain, node.name, key)] = value.source
@@ -340,7 +368,9 @@ def _path(
     cap = found.get("write_core_cap")
     return Path(
         latency_ps=found["latency"].value,
-        core_cap_bytes_per_s=tuple(found["core_cap"].value),
+        core_cap_bytes_per_s=tuple(found["core_cap"].value)
+        if "core_cap" in found
+        else _of_threads(found["thread_cap"].value, layout.most_mates),
         links=links + tuple(wires.listed[name] for name in listed),
         node_weight=float(value_or(found.get("node_weight"), 1.0)),
         write_latency_ps=value_or(found.get("write_latency"), None),
@@ -348,6 +378,11 @@ def _path(
         write_node_weight=value_or(found.get("write_weight"), None),
         message_loads=loads,
     )
+
+
+def _of_threads(caps: list[float], most: int) -> tuple[float, ...]:
+    """Return what 1, 2, ... threads draw together that draw so much each; the last value holds."""
+    return tuple(caps[min(busy, len(caps)) - 1] * busy for busy in range(1, most + 1))
 
 
 def path_source_key(domain: int, node: str, value: str) -> str:

@@ -16,6 +16,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from simsched.machine.model import IntArray, Link, MemoryNode, Path
 from simsched.machine.schema import MachineFile
 from simsched.machine.wires import Wires
@@ -34,22 +36,39 @@ def ceiling(drawn: float, full: float) -> float | None:
     return drawn / math.sqrt(math.sqrt((drawn / full) ** 4 - 1.0)) if drawn > full else None
 
 
+def drawn_by(path: Path, module_cores: IntArray) -> float:
+    """Return what cores with one busy thread each could draw over a path together.
+
+    Of each core the number of those that draw together with it is given.
+    """
+    caps = path.core_cap_bytes_per_s
+    sizes, counts = np.unique(module_cores, return_counts=True)
+    each = [
+        caps[min(size, len(caps)) - 1] / size * count
+        for size, count in zip(sizes.tolist(), counts.tolist(), strict=True)
+    ]
+    return math.fsum(each)
+
+
 def gradual_nodes(
     file: MachineFile,
     entries: Sequence[str],
     nodes: Sequence[MemoryNode],
     paths: Sequence[Sequence[Path]],
-    core_domain: IntArray,
+    cores: Sequence[IntArray],
 ) -> Iterator[MemoryNode]:
-    """Yield the nodes, with ceilings where they saturate gradually with their domain's cores."""
+    """Yield the nodes, with ceilings where they saturate gradually with their domain's cores.
+
+    `cores` are those of each domain, as :func:`drawn_by` takes them.
+    """
     for index, (entry, node) in enumerate(zip(entries, nodes, strict=True)):
         if file.memory[entry].saturates != GRADUALLY:
             yield node
             continue
         domain = 0 if node.domain is None else node.domain
-        cores = len(core_domain) if node.domain is None else int((core_domain == domain).sum())
+        here = np.concatenate(cores) if node.domain is None else cores[domain]
         path = paths[domain][index]
-        drawn = cores * path.core_cap_bytes_per_s[0] * path.node_weight
+        drawn = drawn_by(path, here) * path.node_weight
         yield replace(node, ceiling_bytes_per_s=ceiling(drawn, node.bandwidth_bytes_per_s))
 
 
@@ -57,7 +76,7 @@ def gradual_links(
     file: MachineFile,
     wires: Wires,
     paths: Sequence[Sequence[Path]],
-    core_domain: IntArray,
+    cores: Sequence[IntArray],
 ) -> Iterator[Link]:
     """Yield the links, with ceilings where they saturate gradually with the cores across them."""
     for index, (link, entry) in enumerate(zip(wires.links, wires.entries, strict=True)):
@@ -65,7 +84,7 @@ def gradual_links(
             yield link
             continue
         drawn = [
-            path.core_cap_bytes_per_s[0] * int((core_domain == domain).sum())
+            drawn_by(path, cores[domain])
             for domain, row in enumerate(paths)
             for path in row
             if index in path.links

@@ -87,6 +87,10 @@ class Cores(Section):
     smt_throughput : list of float, optional
         Throughput of the core with 1, 2, ... busy hardware threads, relative to one; as many
         numbers as the core has threads.
+    module : int, optional
+        So many cores next to each other draw from memory together: `core_cap` of paths is what they
+        draw with 1, 2, ... busy threads, as two cores of a tile do whose second-level cache has one
+        port. 1 by default; it divides the cores of a domain.
     accesses : {"flows", "in_costs"}
         Whether what tasks access takes time of its own, or the costs of tasks on these cores
         include it, as measured durations do.
@@ -96,6 +100,7 @@ class Cores(Section):
     clock: Sourced[Frequency]
     ops_per_cycle: Sourced[Factor]
     smt_throughput: Sourced[list[Factor]] | None = None
+    module: Sourced[Count] | None = None
     accesses: Literal["flows", "in_costs"] = "flows"
 
     @model_validator(mode="after")
@@ -210,7 +215,11 @@ class PathRule(Section):
     latency : time, optional
         Of the first byte of an access. Every path needs one, by some rule.
     core_cap : bandwidth or list of bandwidths, optional
-        Most that one core draws with 1, 2, ... busy hardware threads. Every path needs it.
+        Most that one core, or module of cores, draws with 1, 2, ... busy hardware threads. Every
+        path needs it.
+    thread_cap : bandwidth or list of bandwidths, optional
+        Instead: most that each thread draws when 1, 2, ... of its core or module are busy; the last
+        value holds beyond.
     node_weight : float, optional
         Load of a byte on the controller: 1, or more where remote bytes cost more.
     write_latency : time, optional
@@ -232,6 +241,7 @@ class PathRule(Section):
     socket: Literal["same", "other"] | None = None
     latency: Sourced[Time] | None = None
     core_cap: Sourced[Bandwidths] | None = None
+    thread_cap: Sourced[Bandwidths] | None = None
     node_weight: Sourced[Weight] | None = None
     write_latency: Sourced[Time] | None = None
     write_core_cap: Sourced[Bandwidths] | None = None

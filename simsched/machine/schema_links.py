@@ -46,11 +46,14 @@ class ControllerSpec(Section):
         What it sustains for all of them together.
     bandwidth_by_flows : list of bandwidths, or mapping of int to bandwidth, optional
         The same by the number of accesses at the same time, as for memory.
+    peak_bandwidth : bandwidth, optional
+        What the data sheet says; policies that read data sheets see each node's part of it.
     """
 
     nodes: Sourced[Annotated[list[Name], Field(min_length=1)]]
     bandwidth: Sourced[Bandwidth]
     bandwidth_by_flows: Sourced[Curve] | None = None
+    peak_bandwidth: Sourced[Bandwidth] | None = None
 
 
 def check_saturation(by_flows: object, saturates: str) -> None:

@@ -149,6 +149,16 @@ def _by_size(inner: Json) -> Json:
     return {"anyOf": [time, {"type": "object", "additionalProperties": time, "minProperties": 1}]}
 
 
+def _by_flows(inner: Json) -> Json:
+    """Return the schema of rates by number of flows, as a list from 1 on or as a mapping."""
+    rate = inner["items"]["prefixItems"][1]
+    numbers = {"pattern": r"^[1-9][0-9]*$"}
+    mapping = {"additionalProperties": rate, "propertyNames": numbers, "minProperties": 1}
+    return {
+        "anyOf": [{"type": "array", "items": rate, "minItems": 1}, {"type": "object", **mapping}]
+    }
+
+
 _TOLERANCE = {
     "anyOf": [
         {"type": "string", "pattern": r"^\d+(\.\d+)? ?%$", "examples": ["10 %"]},
@@ -212,6 +222,7 @@ _WRITTEN: dict[Any, Callable[[Json], Json]] = {
     values.positive_size: _SIZE,
     yaml_fields.as_list: _or_one,
     values.by_size: _by_size,
+    values.by_flows: _by_flows,
     yaml_fields.one_or_more: _or_one,
     yaml_fields.file_name: lambda inner: {**inner, "pattern": f"^{yaml_fields.NAME.pattern}$"},
     schema.machine_entry: _or_name(_machine_name),

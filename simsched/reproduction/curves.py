@@ -48,6 +48,7 @@ LOCAL, REMOTE, INTERLEAVED = "local", "remote", "interleaved"
 LINE_BYTES = 64
 WARM_UP_OPS = 10_000.0
 LEAST_ARRAY_BYTES = 64_000_000  #: of each thread, and more than all caches hold
+PART_OF_MEMORY = 16
 PARTS = 4  #: of an array on each node, where pages are dealt out
 USED = ("yes", "no", "")
 
@@ -343,6 +344,7 @@ def _program(machine: Machine, point: Point) -> tuple[Workload, int]:
         reads, writes, updates = STREAMS[point.kernel]
         caches = [level.capacity_bytes for level in machine.caches]
         size = max(LEAST_ARRAY_BYTES, 2 * max(caches, default=0))
+        size = min(size, _room_bytes(machine) // (n * (reads + writes + updates)))
     # Of interleaved arrays each thread begins with another part, as pages are dealt out.
     parts = PARTS * len(machine.nodes) if point.placement == INTERLEAVED else 1
     arrays, size = reads + writes + updates, max(1, size // parts)
@@ -362,7 +364,14 @@ def _program(machine: Machine, point: Point) -> tuple[Workload, int]:
     counted = (reads + writes + 2 * updates) * size * parts * n
     touched = accesses(thread, block, 0, 1, n)
     init = build_graph(np.zeros(n), accessed=touched, block_bytes=sizes)
-    return Workload(point.kernel, graph, init=init), counted
+    return Workload(point.kernel, graph, init=init, iterations=2), counted
+
+
+def _room_bytes(machine: Machine) -> int:
+    """Return what arrays occupy at most: little of every memory, also where it is a cache."""
+    sides = [node.memory_side_cache for node in machine.nodes]
+    cached = [side.capacity_bytes for side in sides if side is not None]
+    return min([node.capacity_bytes for node in machine.nodes] + cached) // PART_OF_MEMORY
 
 
 def _yardstick(point: Point, points: Sequence[Point]) -> float | None:

@@ -126,7 +126,17 @@ def random_machine(seed: int) -> Machine:
         memory_side_cache=side if rng.integers(4) == 0 else None,
         costs=random_costs(rng),
     )
+    machine = with_modules(machine, np.random.default_rng([seed, 3]))
     return with_write_paths(machine, np.random.default_rng([seed, 2]))
+
+
+def with_modules(machine: Machine, rng: np.random.Generator) -> Machine:
+    """Return every third machine with all cores of a domain as one module."""
+    if rng.integers(3):
+        return machine
+    size = machine.n_cores // machine.n_domains
+    groups = tuple(replace(group, module_cores=size) for group in machine.core_groups)
+    return replace(machine, core_groups=groups)
 
 
 def with_write_paths(machine: Machine, rng: np.random.Generator) -> Machine:

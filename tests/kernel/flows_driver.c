@@ -11,7 +11,7 @@ typedef struct {
 
 /* Workers, paths, busy threads of a core and resources that there are. */
 typedef struct {
-    int32_t n_workers, n_paths, n_smt, n_resources;
+    int32_t n_workers, n_paths, n_mates, n_resources;
 } driver_sizes_t;
 
 driver_t *driver_new(const driver_sizes_t *sizes, const double *path_cap, const int32_t *path_resource_ptr,
@@ -36,7 +36,7 @@ driver_t *driver_new(const driver_sizes_t *sizes, const double *path_cap, const 
     ssk_problem_t *p = &self->problem;
     p->n_workers = sizes->n_workers;
     p->n_paths = sizes->n_paths;
-    p->n_smt = sizes->n_smt;
+    p->n_mates = sizes->n_mates;
     p->n_resources = sizes->n_resources;
     p->n_crossings = path_resource_ptr[p->n_paths];
     p->n_curve = curve_ptr[p->n_resources];
@@ -49,7 +49,7 @@ driver_t *driver_new(const driver_sizes_t *sizes, const double *path_cap, const 
     p->curve = curve;
     self->allocator = ssk_default_allocator();
     int status = ssk_flows_alloc(&self->flows, &self->allocator, p);
-    for (int32_t c = 0; c < p->n_paths * p->n_smt && status == SSK_OK; c++)
+    for (int32_t c = 0; c < p->n_paths * p->n_mates && status == SSK_OK; c++)
         status = ssk_flows_reserve(&self->flows, &self->allocator, c, p->n_workers);
     if (status == SSK_OK)
         return self;
@@ -89,7 +89,7 @@ int64_t driver_next(driver_t *self, int64_t now, double lag, int64_t other, int3
 /* The rate of every class, in bytes per ps; 0 for classes without flows. */
 void driver_rates(const driver_t *self, double *rate_ret)
 {
-    for (int32_t c = 0; c < self->problem.n_paths * self->problem.n_smt; c++)
+    for (int32_t c = 0; c < self->problem.n_paths * self->problem.n_mates; c++)
         rate_ret[c] = self->flows.classes[c].n > 0 ? self->flows.classes[c].rate : 0.0;
 }
 

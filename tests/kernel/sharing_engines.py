@@ -26,14 +26,14 @@ Rates = dict[int, Number]  # by class
 
 @dataclass(frozen=True)
 class Instance:
-    """Paths over resources; class `path * n_smt + k` is that of k + 1 busy threads.
+    """Paths over resources; class `path * n_mates + k` is that of k + 1 busy threads.
 
     `loads` holds (resource, weight) for every path, `caps` bytes per ps for every class, `capacity`
     bytes per ps for every resource, `curves` the capacities by number of flows, empty without one.
     """
 
     n_workers: int
-    n_smt: int
+    n_mates: int
     loads: list[list[tuple[int, float]]]
     caps: list[float]
     capacity: list[float]
@@ -82,9 +82,9 @@ class KernelFlows:
     def __init__(self, library: ctypes.CDLL, instance: Instance) -> None:
         self._library = library
         n_paths, n_resources = len(instance.loads), len(instance.capacity)
-        sizes = np.array([instance.n_workers, n_paths, instance.n_smt, n_resources], np.int32)
+        sizes = np.array([instance.n_workers, n_paths, instance.n_mates, n_resources], np.int32)
         self._arrays = [sizes, *instance.arrays().values()]
-        self._rates = np.zeros(n_paths * instance.n_smt)
+        self._rates = np.zeros(n_paths * instance.n_mates)
         self._worker, self._lag = ctypes.c_int32(), ctypes.c_double()
         self._flows = library.driver_new(*(array.ctypes.data for array in self._arrays))
         assert self._flows
@@ -124,7 +124,7 @@ def reference_flows(instance: Instance) -> Sharing:
     arrays = instance.arrays()
     paths = SimpleNamespace(
         latency_ps=np.zeros(len(instance.loads), np.int64),
-        cap=arrays["cap"].reshape(-1, instance.n_smt),
+        cap=arrays["cap"].reshape(-1, instance.n_mates),
         resource_ptr=arrays["resource_ptr"],
         resource=arrays["resource"],
         weight=arrays["weight"],
@@ -172,7 +172,7 @@ class PlainFlows:
         number: Callable[[float], Any],
         keep: Callable[[Any], Any] = lambda value: value,
     ) -> None:
-        self._n_smt = instance.n_smt
+        self._n_mates = instance.n_mates
         self._loads = [[(r, number(weight)) for r, weight in load] for load in instance.loads]
         self._caps = [cap if math.isinf(cap) else number(cap) for cap in instance.caps]
         self._capacity = [number(capacity) for capacity in instance.capacity]
@@ -183,7 +183,7 @@ class PlainFlows:
         self.rates: Rates = {}
 
     def loads(self, flow_class: int) -> list[tuple[int, Number]]:
-        return self._loads[flow_class // self._n_smt]
+        return self._loads[flow_class // self._n_mates]
 
     def start(self, worker: int, flow_class: int, n_bytes: Number, now: int, lag: Number) -> None:
         rate = self.rates.get(flow_class, self._number(0))

@@ -97,21 +97,24 @@ static void make_workers(scenario_t *s)
     p->n_sockets = (p->n_domains + 1) / 2;
     p->n_distances = p->n_domains > 1 ? 3 : 2;
     p->n_classes = 1 + (p->n_workers + p->n_domains) % 5;
-    int32_t *core = INT32(p->n_workers), *domain = INT32(p->n_workers), *kind = INT32(p->n_workers);
-    int32_t *socket = INT32(p->n_domains), *hops = INT32(p->n_domains * p->n_domains);
+    p->n_modules = p->n_workers % 3 == 0 ? p->n_domains : p->n_cores;
+    p->n_mates = p->n_workers / p->n_modules;
+    int32_t *core = INT32(p->n_workers), *module = INT32(p->n_workers), *domain = INT32(p->n_workers);
+    int32_t *kind = INT32(p->n_workers), *socket = INT32(p->n_domains), *hops = INT32(p->n_domains * p->n_domains);
     double *rate = DOUBLE(p->n_workers * p->n_smt);
     for (int32_t w = 0; w < p->n_workers; w++) {
         core[w] = w / p->n_smt;
+        module[w] = w / p->n_mates;
         domain[w] = core[w] / cores_per_domain;
         for (int32_t k = 0; k < p->n_smt; k++)
             rate[w * p->n_smt + k] = 1e-3 * (1.0 + 0.3 * k) / (k + 1);
     }
-    for (int32_t d = 0; d < p->n_domains; d++) {
+    for (int32_t d = 0; d < p->n_domains; d++)
         socket[d] = d / 2;
-        for (int32_t e = 0; e < p->n_domains; e++)
-            hops[d * p->n_domains + e] = d != e;
-    }
+    for (int32_t i = 0; i < p->n_domains * p->n_domains; i++)
+        hops[i] = i / p->n_domains != i % p->n_domains;
     p->worker_core = core;
+    p->worker_module = module;
     p->worker_domain = domain;
     p->worker_kind = kind;
     p->worker_rate = rate;
@@ -128,7 +131,7 @@ static void make_paths(scenario_t *s)
     p->n_paths = d * n * (caches ? 2 : 1) + n * n;
     int64_t *latency = INT64(p->n_paths), *slots = INT64(n);
     double *share = DOUBLE(p->n_paths);
-    double *cap = DOUBLE(p->n_paths * p->n_smt), *weight = DOUBLE(4 * p->n_paths), *capacity = DOUBLE(p->n_resources);
+    double *cap = DOUBLE(p->n_paths * p->n_mates), *weight = DOUBLE(4 * p->n_paths), *capacity = DOUBLE(p->n_resources);
     int32_t *ptr = INT32(p->n_paths + 1), *resource = INT32(4 * p->n_paths);
     int32_t *access = INT32(d * n), *hit = INT32(d * n), *copy = INT32(n * n), *curve_ptr = INT32(p->n_resources + 1);
     int32_t *write = INT32(d * n);
@@ -169,8 +172,8 @@ static void make_paths(scenario_t *s)
         ptr[++path] = entry;
     }
     CHECK(path == p->n_paths);
-    for (int32_t i = 0; i < p->n_paths * p->n_smt; i++)
-        cap[i] = own_cap / (1 + i % p->n_smt);
+    for (int32_t i = 0; i < p->n_paths * p->n_mates; i++)
+        cap[i] = own_cap / (1 + i % p->n_mates);
     for (int32_t x = 0; x < p->n_resources; x++) {
         capacity[x] = x == link ? 3e-3 : x < n ? 1e-3 * (1 + x) : 2e-2;
         if (x < n && rng_chance(&s->rng, 0.3)) {

@@ -59,6 +59,8 @@ static void test_problem(uint64_t seed)
     int32_t last = p->n_workers - 1;
     REFUSED(*p, worker_core, int32_t, last, p->n_cores);
     REFUSED(*p, worker_core, int32_t, last, -1);
+    REFUSED(*p, worker_module, int32_t, last, p->n_modules);
+    REFUSED(*p, worker_module, int32_t, last, -1);
     REFUSED(*p, worker_domain, int32_t, 0, p->n_domains);
     REFUSED(*p, worker_kind, int32_t, 0, -1);
     REFUSED(*p, worker_kind, int32_t, 0, 1);

@@ -4,7 +4,7 @@
 #include "flows/flows.h"
 #include "support.h"
 
-enum { MAX_CLASSES = 512, MAX_RESOURCES = 16 };
+enum { MAX_CLASSES = 2048, MAX_RESOURCES = 16 };
 
 typedef struct {
     const ssk_problem_t *p;
@@ -14,7 +14,7 @@ typedef struct {
 
 static double weight(const ssk_problem_t *p, int32_t c, int32_t x)
 {
-    for (int32_t i = p->path_resource_ptr[c / p->n_smt]; i < p->path_resource_ptr[c / p->n_smt + 1]; i++)
+    for (int32_t i = p->path_resource_ptr[c / p->n_mates]; i < p->path_resource_ptr[c / p->n_mates + 1]; i++)
         if (p->path_resource[i] == x)
             return p->path_weight[i];
     return 0.0;
@@ -25,7 +25,7 @@ static double capacity(const plain_t *plain, int32_t x)
     const ssk_problem_t *p = plain->p;
     int32_t flows = 0, length = p->curve_ptr[x + 1] - p->curve_ptr[x];
     double drawn = 0.0, ceiling = p->resource_capacity[x], excess;
-    for (int32_t c = 0; c < p->n_paths * p->n_smt; c++) {
+    for (int32_t c = 0; c < p->n_paths * p->n_mates; c++) {
         if (plain->n[c] == 0 || weight(p, c, x) == 0.0)
             continue;
         flows += plain->n[c];
@@ -43,7 +43,7 @@ static double capacity(const plain_t *plain, int32_t x)
 static void fill(plain_t *plain)
 {
     const ssk_problem_t *p = plain->p;
-    int32_t n_classes = p->n_paths * p->n_smt, n_rising = 0;
+    int32_t n_classes = p->n_paths * p->n_mates, n_rising = 0;
     bool rising[MAX_CLASSES];
     double level = 0.0, levels[MAX_RESOURCES];
     for (int32_t c = 0; c < n_classes; c++) {
@@ -104,7 +104,7 @@ static void churn(uint64_t seed, int n_steps)
     for (int32_t x = 0; x < MAX_RESOURCES; x++)
         gradual[x] = rng_chance(&s.rng, 0.3);
     s.problem.resource_gradual = gradual;
-    CHECK(p->n_paths * p->n_smt <= MAX_CLASSES && p->n_resources <= MAX_RESOURCES);
+    CHECK(p->n_paths * p->n_mates <= MAX_CLASSES && p->n_resources <= MAX_RESOURCES);
     CHECK(ssk_flows_alloc(&flows, &allocator, p) == SSK_OK);
     for (int32_t c = 0; c < flows.n_classes; c++)
         CHECK(ssk_flows_reserve(&flows, &allocator, c, p->n_workers) == SSK_OK);

@@ -25,7 +25,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 def random_instance(rng: np.random.Generator) -> Instance:
     """Return up to 20 paths over up to 10 resources; every other time numbers are round: ties."""
     n_resources, n_paths = int(rng.integers(1, 11)), int(rng.integers(1, 21))
-    n_smt, most_crossed = int(rng.integers(1, 4)), int(rng.integers(1, 5))
+    n_mates, most_crossed = int(rng.integers(1, 4)), int(rng.integers(1, 5))
     is_round, is_weighted = rng.random() < 0.5, rng.random() < 0.5
 
     def rate() -> float:
@@ -42,9 +42,9 @@ def random_instance(rng: np.random.Generator) -> Instance:
     curved, capped = rng.choice([0.0, 0.5], 2)
     return Instance(
         n_workers=int(rng.integers(1, 20)),
-        n_smt=n_smt,
+        n_mates=n_mates,
         loads=[path() for _ in range(n_paths)],
-        caps=[rate() if rng.random() < capped else INF for _ in range(n_paths * n_smt)],
+        caps=[rate() if rng.random() < capped else INF for _ in range(n_paths * n_mates)],
         capacity=[4.0 * rate() for _ in range(n_resources)],
         curves=[
             [2.0 * rate() for _ in range(rng.integers(1, 6))] if rng.random() < curved else []

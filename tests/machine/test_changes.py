@@ -27,7 +27,7 @@ def test_a_value_is_changed_and_nothing_else() -> None:
 
 
 def test_values_in_lists_and_values_that_others_follow_from() -> None:
-    found = load_machine("knl_snc4_flat", {"sockets.0.cores.knl": 4, "sockets.0.count": 2})
+    found = load_machine("knl_snc2_flat", {"sockets.0.cores.knl": 4, "sockets.0.count": 2})
     assert (found.n_sockets, found.n_cores, found.n_threads) == (2, 8, 32)
     assert len(found.nodes) == 4
 

@@ -51,11 +51,7 @@ def test_sub_numa_clusters_divide_the_same_memory(memory: str) -> None:
             sum(n.capacity_bytes for n in m.nodes if n.kind == kind)
             for m in (whole, halves, quarters)
         }
-        bandwidth = {
-            sum(n.bandwidth_bytes_per_s for n in m.nodes if n.kind == kind)
-            for m in (whole, halves, quarters)
-        }
-        assert len(capacity) == len(bandwidth) == 1
+        assert len(capacity) == 1
     assert len({m.n_threads for m in (whole, halves, quarters)}) == 1
 
 

@@ -28,14 +28,15 @@ def test_text_holds_numbers_with_their_sources() -> None:
     text = as_text(describe(load_machine("knl_snc4_flat")), width=160)
     for line in (
         "4 sockets, 4 NUMA domains, 64 cores, 256 hardware threads, 8 memory nodes",
-        "bandwidth 96 GB/s  [bats: 384/4]",
+        "bandwidth 96 GB/s  [bats: 384/4; copies: 97 with 64 threads]",
         "capacity 4 GiB  [bats: 4 GB]",
         "latency 145 ns  [chips: 143 ns in SNC4, with bats: HBM 1.1 times slower]",
         "load per byte on the controller 1.09  [derived: 20.8 GB/s local, 19.1 GB/s remote",
         "steal 300 ns, 500 ns, 1 us  [assumed: 0.3 to 1 us]",
         "to hbm, 1 hop (12 paths)",
         "shared by 2 cores  [bats: a tile has two cores]",
-        "stream = measured: K. Rupp, data set knl-stream-benchmark",
+        "copies = measured: repository rdtscp/MicroBenchmarking-KNL: STREAM copy",
+        "bandwidth by flows 16: 110 GB/s, 32: 102 GB/s, 64: 97 GB/s, 256: 93 GB/s  [copies]",
     ):
         assert line in text
     synthetic = as_text(describe(make_machine(costs=RuntimeCosts(push_ps=1))))

@@ -49,10 +49,11 @@ class Paths:
     """Ways for bytes: from each domain to each node, through memory-side caches, between nodes.
 
     Ways with the same latency, caps and loads are one path. Flow class c is
-    ``path * n_smt + (k - 1)`` for k busy threads on the core of the flow.
+    ``path * n_mates + (k - 1)`` for k busy threads on the module of the flow, or more if k is
+    `n_mates`.
     """
 
-    n_paths = length("latency_ps", Range(1, "(1 << 28) / n_smt"))
+    n_paths = length("latency_ps", Range(1, "(1 << 28) / n_mates"))
     n_crossings = length("resource", LENGTH, "resources on all paths")
     latency_ps: Int64Array = array("n_paths", DURATION_PS)
     share: FloatArray = array(
@@ -61,9 +62,9 @@ class Paths:
         "bytes per ps at a level of 1: the part of what flows compete for grows with it",
     )
     cap: FloatArray = array(
-        "n_paths, n_smt",
+        "n_paths, n_mates",
         RATE,
-        "level that one thread reaches at most when k threads of its core are busy",
+        "level that one thread reaches at most when k threads of its module are busy",
     )
     resource_ptr: Int32Array = array("n_paths + 1", Rising("n_crossings"))
     resource: Int32Array = array(
@@ -122,8 +123,10 @@ class Problem:
     """Everything that stays the same during a run."""
 
     n_smt: int = number(COUNT, "most workers on one core")
+    n_mates: int = number(COUNT, "busy workers of a module beyond which none draws less")
     n_workers = length("worker_core", COUNT)
     n_cores = largest("worker_core")
+    n_modules = largest("worker_module")
     n_domains = length("domain_socket", COUNT)
     n_sockets = largest("domain_socket")
     n_nodes = length("node_capacity_bytes", COUNT)
@@ -149,6 +152,9 @@ class Problem:
 
     worker_core: Int32Array = array(
         "n_workers", index("n_cores"), "numbers of the cores that carry workers"
+    )
+    worker_module: Int32Array = array(
+        "n_workers", index("n_modules"), "whole cores that draw from memory together"
     )
     worker_domain: Int32Array = array("n_workers", index("n_domains"))
     worker_kind: Int32Array = array(

@@ -4,8 +4,10 @@
 cdef int _fill_problem(ssk_problem_t *c, object problem, list kept) except -1:
     """Take over a Problem."""
     c.n_smt = _number(problem, "n_smt", 1, MAX_INT32)
+    c.n_mates = _number(problem, "n_mates", 1, MAX_INT32)
     c.n_workers = _whole(_length(problem, "worker_core", 0), "n_workers", 1, MAX_INT32)
     c.n_cores = _whole(_largest(problem, "worker_core") + 1, "n_cores", 1, MAX_INT32)
+    c.n_modules = _whole(_largest(problem, "worker_module") + 1, "n_modules", 1, MAX_INT32)
     c.n_domains = _whole(_length(problem, "domain_socket", 0), "n_domains", 1, MAX_INT32)
     c.n_sockets = _whole(_largest(problem, "domain_socket") + 1, "n_sockets", 1, MAX_INT32)
     c.n_nodes = _whole(_length(problem, "node_capacity_bytes", 0), "n_nodes", 1, MAX_INT32)
@@ -47,6 +49,7 @@ cdef int _fill_problem(ssk_problem_t *c, object problem, list kept) except -1:
     c.timer_period_ps = _number(problem, "timer_period_ps", 0, MAX_INT64)
     c.progress_limit_ps = _number(problem, "progress_limit_ps", 1, MAX_INT64)
     c.worker_core = <const int32_t *>_array(kept, problem, "worker_core", np.int32, (c.n_workers,))
+    c.worker_module = <const int32_t *>_array(kept, problem, "worker_module", np.int32, (c.n_workers,))
     c.worker_domain = <const int32_t *>_array(kept, problem, "worker_domain", np.int32, (c.n_workers,))
     c.worker_kind = <const int32_t *>_array(kept, problem, "worker_kind", np.int32, (c.n_workers,))
     c.worker_rate = <const double *>_array(kept, problem, "worker_rate", np.float64, (c.n_workers, c.n_smt))
@@ -63,7 +66,7 @@ cdef int _fill_problem(ssk_problem_t *c, object problem, list kept) except -1:
         c.latency_bend = <const double *>_array(kept, problem, "latency_bend", np.float64, (c.n_resources,))
     c.path_latency_ps = <const int64_t *>_array(kept, problem.paths, "latency_ps", np.int64, (c.n_paths,))
     c.path_share = <const double *>_array(kept, problem.paths, "share", np.float64, (c.n_paths,))
-    c.path_cap = <const double *>_array(kept, problem.paths, "cap", np.float64, (c.n_paths, c.n_smt))
+    c.path_cap = <const double *>_array(kept, problem.paths, "cap", np.float64, (c.n_paths, c.n_mates))
     c.path_resource_ptr = <const int32_t *>_array(kept, problem.paths, "resource_ptr", np.int32, (<int64_t>c.n_paths + 1,))
     c.path_resource = <const int32_t *>_array(kept, problem.paths, "resource", np.int32, (c.n_crossings,))
     c.path_weight = <const double *>_array(kept, problem.paths, "weight", np.float64, (c.n_crossings,))

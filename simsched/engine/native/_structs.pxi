@@ -37,8 +37,10 @@ cdef extern from "ssk.h" nogil:
 
     ctypedef struct ssk_problem_t:
         int32_t n_smt
+        int32_t n_mates
         int32_t n_workers
         int32_t n_cores
+        int32_t n_modules
         int32_t n_domains
         int32_t n_sockets
         int32_t n_nodes
@@ -58,6 +60,7 @@ cdef extern from "ssk.h" nogil:
         int32_t n_spaces
         int32_t copies_data
         const int32_t * worker_core
+        const int32_t * worker_module
         const int32_t * worker_domain
         const int32_t * worker_kind
         const double * worker_rate

@@ -61,6 +61,7 @@ class SimpyBackend:
         self.memory = Memory(problem, self.record, self.sharing)
         self.timers: dict[int, int] = {}  # worker -> time
         self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
+        self.busy_on_module = [0] * (int(problem.worker_module.max()) + 1)
         self.lag = 0.0  # how long before `now` the present event has really happened, in ps
         self.copying = 0
         self._hooks: Any = Heard(hooks)
@@ -428,10 +429,21 @@ class SimpyBackend:
                         self.wake(other.index, 1)
         self.executions.wake(task)
 
-    def adapt_others(self, core: int, *beside: int) -> None:
-        """Let the workers of a core whose busy workers have changed go on, except some."""
+    def cap_level(self, module: int) -> int:
+        """Return the place of the cap of flows that start on a module now."""
+        return min(self.busy_on_module[module], self.problem.n_mates) - 1
+
+    def adapt_others(self, module: int, core: int, level: int, *beside: int) -> None:
+        """Let the workers of a module go on whose speed or cap has changed, except some.
+
+        These are those of a core whose busy workers have changed or, with another level of caps
+        than before, all of them.
+        """
+        is_other = self.cap_level(module) != level
         for worker in self.workers:
-            if worker.core == core and worker.index not in beside and worker.segment is not None:
+            if worker.segment is None or worker.module != module or worker.index in beside:
+                continue
+            if is_other or worker.core == core:
                 worker.adapt()
 
     # -------------------------------------------------------------------------------------------

@@ -351,7 +351,7 @@ class Copies:
             return
         path = int(problem.paths.copy[copy.source_node, copy.target_node])
         levels = size / float(problem.paths.share[path])
-        sim.sharing.start(entity, path * problem.n_smt, levels, sim.now, sim.lag)
+        sim.sharing.start(entity, path * problem.n_mates, levels, sim.now, sim.lag)
 
     def _end_preparing(self, device: int) -> None:
         """Hand over what a driver has prepared; let it go on, or see what is urgent by now."""

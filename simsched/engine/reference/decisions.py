@@ -192,16 +192,20 @@ class Decisions:
         sim.record.exchanges += 1
         pair: tuple[Worker, Worker] = self._workers[first], self._workers[second]
         cores = pair[0].core, pair[1].core
+        modules = pair[0].module, pair[1].module
         if cores[0] == cores[1]:
             return
         left = [0.0 if w.segment is None else w.halt_segment() for w in pair]
         swap_seats(sim.problem, first, second)
         change = pair[1].busy - pair[0].busy
         if change != 0:
+            levels = [sim.cap_level(module) for module in modules]
             sim.busy_on_core[cores[0]] += change
             sim.busy_on_core[cores[1]] -= change
-            for core in cores:
-                sim.adapt_others(core, first, second)
+            sim.busy_on_module[modules[0]] += change
+            sim.busy_on_module[modules[1]] -= change
+            for module, core, level in zip(modules, cores, levels, strict=True):
+                sim.adapt_others(module, core, level, first, second)
         for one, n_bytes in zip(pair, left, strict=True):
             if one.segment is not None:
                 one.continue_segment(n_bytes, cost_ps)

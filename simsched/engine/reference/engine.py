@@ -35,6 +35,7 @@ class Engine(Protocol):
     wakes: Wakes
     timers: dict[int, int]  #: worker or, from there on, lane of copies -> time in ps
     busy_on_core: list[int]
+    busy_on_module: list[int]
     lag: float  #: how long before `now` the present event has really happened, in ps
     copying: int  #: workers that carry out migrations
 
@@ -72,8 +73,11 @@ class Engine(Protocol):
     def let_go_on(self, worker: int) -> None:
         """Let a worker that waits inside a task go on in this instant."""
 
-    def adapt_others(self, core: int, *beside: int) -> None:
-        """Let the workers of a core whose busy workers have changed go on, except some."""
+    def cap_level(self, module: int) -> int:
+        """Return the place of the cap of flows that start on a module now."""
+
+    def adapt_others(self, module: int, core: int, level: int, *beside: int) -> None:
+        """Let the workers of a module go on whose speed or cap has changed, except some."""
 
     def mark_active(self, task: int, group: int, domain: int) -> None:
         """Keep a domain active if the task comes from a group that marks."""

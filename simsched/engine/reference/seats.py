@@ -9,6 +9,7 @@ from simsched.engine.interface.problem import Problem
 #: Fields of a problem that belong to the thread of each worker, with the axis of the workers.
 SEAT = {
     "worker_core": 0,
+    "worker_module": 0,
     "worker_domain": 0,
     "worker_kind": 0,
     "worker_rate": 0,

@@ -83,7 +83,7 @@ class Sharing:
         if problem.latency_slope is not None and problem.latency_bend is not None:
             slopes, bends = problem.latency_slope.tolist(), problem.latency_bend.tolist()
             self._latency_growth = list(zip(slopes, bends, strict=True))
-        self._n_smt = paths.cap.shape[1]
+        self._n_mates = paths.cap.shape[1]
         ptr = problem.curve_ptr
         self._curves = [
             [float(c) for c in problem.curve[ptr[r] : ptr[r + 1]]]
@@ -190,7 +190,7 @@ class Sharing:
         if self._latency_growth is None:
             return idle
         growth = 0.0
-        for resource, _ in self._classes[path * self._n_smt].loads:
+        for resource, _ in self._classes[path * self._n_mates].loads:
             slope, bend = self._latency_growth[resource]
             if slope > 0.0:
                 load = min(self.load(resource) / self._capacity[resource], 1.0)

@@ -58,6 +58,11 @@ class Worker:
         return int(self._sim.problem.worker_core[self.index])
 
     @property
+    def module(self) -> int:
+        """The module of that core."""
+        return int(self._sim.problem.worker_module[self.index])
+
+    @property
     def domain(self) -> int:
         """The domain of that core."""
         return int(self._sim.problem.worker_domain[self.index])
@@ -161,15 +166,17 @@ class Worker:
 
     def _flow_class(self, path: int) -> int:
         """Return the class of a flow over a path now."""
-        return path * self._sim.problem.n_smt + self._sim.busy_on_core[self.core] - 1
+        return path * self._sim.problem.n_mates + self._sim.cap_level(self.module)
 
     def _set_busy(self, busy: bool) -> None:
-        """Join or leave the busy workers of the core and adapt the others."""
+        """Join or leave the busy workers of core and module and adapt the others."""
         if busy == self.busy:
             return
         self.busy = busy
         self._sim.busy_on_core[self.core] += 1 if busy else -1
-        self._sim.adapt_others(self.core, self.index)
+        level = self._sim.cap_level(self.module)
+        self._sim.busy_on_module[self.module] += 1 if busy else -1
+        self._sim.adapt_others(self.module, self.core, level, self.index)
 
     def become_busy(self) -> None:
         """Join the busy workers of the core."""
@@ -515,7 +522,7 @@ class Worker:
             sim.record.event(sim.now, EventKind.MIGRATE_START, self.index, NONE, block, ends)
             if size > 0:
                 path = int(sim.problem.paths.copy[source, target])
-                sim.sharing.start(self.index, path * sim.problem.n_smt, size, sim.now, sim.lag)
+                sim.sharing.start(self.index, path * sim.problem.n_mates, size, sim.now, sim.lag)
                 yield from self._wait()
             homes.node[block] = target
             homes.give_back(source, block)

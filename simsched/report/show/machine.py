@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, fields, replace
 from functools import partial
+from itertools import count, pairwise
 
 import numpy as np
 
@@ -131,6 +132,10 @@ def _cores(machine: Machine) -> list[Fact]:
             label = "throughput with 1, 2, ... busy threads"
             throughput = ", ".join(f"{value:g}" for value in group.smt_throughput)
             below += _facts(machine, where, (label, throughput, "smt_throughput"))
+        if group.module_cores > 1:
+            below += _facts(
+                machine, where, ("cores that draw together", f"{group.module_cores}", "module")
+            )
         title = f"{group.name} ({group.kind}): {_counted(count, 'core')}{threads}"
         found.append(Fact(title, below=below))
     return found
@@ -215,14 +220,14 @@ def _memory(machine: Machine) -> list[Fact]:
 
 
 def _node(machine: Machine, where: str, node: MemoryNode) -> list[Fact]:
-    peak, flows = node.peak_bandwidth_bytes_per_s, "bandwidth with 1, 2, ... flows"
+    peak = node.peak_bandwidth_bytes_per_s
     found = _facts(
         machine,
         where,
         ("capacity", format_size(node.capacity_bytes)),
         ("bandwidth", format_bandwidth(node.bandwidth_bytes_per_s)),
         ("peak bandwidth", format_bandwidth(peak) * (peak != node.bandwidth_bytes_per_s)),
-        (flows, _bandwidths(node.bandwidth_curve or ()), "bandwidth_by_flows"),
+        ("bandwidth by flows", _curve(node.bandwidth_curve)),
         ("latency under load", _growth(node), "latency_under_load"),
         ("page", format_size(node.page_bytes)),
     )
@@ -251,19 +256,31 @@ def _controllers(machine: Machine) -> list[Fact]:
     found = []
     for index, controller in enumerate(machine.controllers):
         behind = [node.name for node in machine.nodes if node.controller == index]
-        where = f"controllers.{controller.name}"
+        where, peak = f"controllers.{controller.name}", controller.peak_bandwidth_bytes_per_s
         below = _facts(
             machine,
             where,
             ("bandwidth", format_bandwidth(controller.bandwidth_bytes_per_s)),
-            (
-                "bandwidth with 1, 2, ... flows",
-                _bandwidths(controller.bandwidth_curve),
-                "bandwidth_by_flows",
-            ),
+            ("peak bandwidth", format_bandwidth(peak) * (peak > 0)),
+            ("bandwidth by flows", _curve(controller.bandwidth_curve)),
         )
         found.append(Fact(f"{controller.name}: of {', '.join(behind)}", below=below))
     return found
+
+
+def _curve(rates: Sequence[float]) -> str:
+    """Return the points of a curve between which it is straight.
+
+    >>> _curve([4e9, 4e9, 3e9, 2e9])
+    '2: 4 GB/s, 4: 2 GB/s'
+    """
+    most = max(rates, default=0.0)
+    slopes = [0.0, *(after - before for before, after in pairwise(rates)), 0.0]
+    bends = [abs(after - before) > 1e-6 * most for before, after in pairwise(slopes)]
+    if not any(bends):
+        bends[0] = True
+    points = zip(count(1), rates, bends, strict=False)
+    return ", ".join(f"{n}: {format_bandwidth(rate)}" for n, rate, bend in points if bend)
 
 
 def _bandwidths(values: Iterable[float]) -> str:
@@ -312,12 +329,15 @@ def _paths(machine: Machine) -> list[Fact]:
 
 def _path(machine: Machine, where: str, path: Path) -> list[Fact]:
     slow, caps = path.write_latency_ps, path.write_core_cap_bytes_per_s
-    weight = path.write_node_weight
+    weight, caps_of = path.write_node_weight, enumerate(path.core_cap_bytes_per_s, 1)
+    by_thread = dict.fromkeys(format_bandwidth(cap / busy) for busy, cap in caps_of)
+    each = ", ".join(by_thread) * (f"{where}.thread_cap" in machine.sources)
     found = _facts(
         machine,
         where,
         ("latency", format_time(path.latency_ps)),
-        ("a core draws at most", _bandwidths(path.core_cap_bytes_per_s), "core_cap"),
+        ("a core draws at most", _bandwidths(path.core_cap_bytes_per_s) * (not each), "core_cap"),
+        ("a thread draws at most", each, "thread_cap"),
         ("load per byte on the controller", f"{path.node_weight:g}", "node_weight"),
         ("latency of writes", "" if slow is None else format_time(slow), "write_latency"),
         ("a core writes at most", _bandwidths(caps or ()), "write_core_cap"),
@@ -384,6 +404,7 @@ def _data(machine: Machine) -> Row:
                 "cores": count,
                 "ops_per_s": group.ops_per_s,
                 "smt_throughput": list(group.smt_throughput),
+                "module_cores": group.module_cores,
             }
             for group, count in zip(machine.core_groups, groups, strict=True)
         ],

@@ -199,8 +199,10 @@ typedef struct {
 /* Everything that stays the same during a run. */
 typedef struct {
     int32_t n_smt; /* most workers on one core */
+    int32_t n_mates; /* busy workers of a module beyond which none draws less */
     int32_t n_workers;
     int32_t n_cores;
+    int32_t n_modules;
     int32_t n_domains;
     int32_t n_sockets;
     int32_t n_nodes;
@@ -220,6 +222,7 @@ typedef struct {
     int32_t n_spaces; /* memory spaces: nodes that the same domains use */
     int32_t copies_data; /* there are several memory spaces, to which blocks are copied */
     const int32_t *worker_core; /* n_workers: numbers of the cores that carry workers */
+    const int32_t *worker_module; /* n_workers: whole cores that draw from memory together */
     const int32_t *worker_domain; /* n_workers */
     const int32_t *worker_kind; /* n_workers: row of the graphs' `ops` that holds for each worker */
     const double *worker_rate; /* n_workers x n_smt: operations per ps when k workers of its core are busy */
@@ -237,7 +240,7 @@ typedef struct {
     const int64_t *path_latency_ps; /* n_paths */
     /* n_paths: bytes per ps at a level of 1: the part of what flows compete for grows with it */
     const double *path_share;
-    /* n_paths x n_smt: level that one thread reaches at most when k threads of its core are busy */
+    /* n_paths x n_mates: level that one thread reaches at most when k threads of its module are busy */
     const double *path_cap;
     const int32_t *path_resource_ptr; /* n_paths + 1 */
     const int32_t *path_resource; /* n_crossings: resources crossed, ascending */

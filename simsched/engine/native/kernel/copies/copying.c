@@ -60,7 +60,7 @@ static int32_t nearest(const ssk_sim_t *sim, int32_t block, int32_t target, int3
         if (!ssk_is_valid(&sim->copies, block, space))
             continue;
         int32_t path = path_between(p, sim->copies.node_at[ssk_place(&sim->copies, block, space)], to);
-        double rate = p->path_cap[path * p->n_smt] * p->path_share[path];
+        double rate = p->path_cap[path * p->n_mates] * p->path_share[path];
         double duration = (double)p->path_latency_ps[path] + (double)p->block_bytes[block] / rate;
         if (best == SSK_NONE || duration < least) {
             best = space;
@@ -522,7 +522,7 @@ int ssk_copy_moves(ssk_sim_t *sim, int32_t entity)
         return end_preparing(sim, lane / p->n_spaces);
     if (p->block_bytes[copy->block] == 0)
         return ssk_copy_arrives(sim, entity);
-    int32_t path = path_between(p, copy->source_node, copy->target_node), flow_class = path * p->n_smt;
+    int32_t path = path_between(p, copy->source_node, copy->target_node), flow_class = path * p->n_mates;
     int status = ssk_flows_reserve(&sim->flows, &sim->allocator, flow_class, sim->flows.classes[flow_class].n + 1);
     if (status != SSK_OK)
         return ssk_fail(sim, status);

@@ -27,7 +27,7 @@ static int32_t enqueue(ssk_flows_t *self, int32_t c, int32_t n_queued)
 {
     const ssk_problem_t *p = self->problem;
     ssk_sharing_t *s = &self->sharing;
-    int32_t path = c / p->n_smt;
+    int32_t path = c / p->n_mates;
     for (int32_t i = p->path_resource_ptr[path]; i < p->path_resource_ptr[path + 1]; i++) {
         int32_t x = p->path_resource[i];
         if (s->slack[x] || s->seen[x])
@@ -73,7 +73,7 @@ static int32_t add_load(ssk_flows_t *self, int32_t c, double rate, int32_t n_que
     const ssk_problem_t *p = self->problem;
     ssk_sharing_t *s = &self->sharing;
     const ssk_class_t *cls = &self->classes[c];
-    int32_t path = c / p->n_smt;
+    int32_t path = c / p->n_mates;
     double more = (double)cls->n * rate - (double)cls->counted * cls->rate;
     for (int32_t i = p->path_resource_ptr[path]; i < p->path_resource_ptr[path + 1]; i++) {
         int32_t x = p->path_resource[i];

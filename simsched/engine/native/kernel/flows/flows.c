@@ -45,7 +45,7 @@ static int reserve_access_classes(ssk_flows_t *self, const ssk_allocator_t *allo
     if (p->copies_data)
         count_copies(p, flows);
     for (int32_t c = 0; c < self->n_classes && status == SSK_OK; c++) {
-        int32_t room = flows[c / p->n_smt];
+        int32_t room = flows[c / p->n_mates];
         if (room > ssk_n_entities(p))
             room = ssk_n_entities(p);
         if (room > 0)
@@ -60,7 +60,7 @@ int ssk_flows_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator, const s
     size_t n_workers = (size_t)ssk_n_entities(problem);
     memset(self, 0, sizeof(*self));
     self->problem = problem;
-    self->n_classes = problem->n_paths * problem->n_smt;
+    self->n_classes = problem->n_paths * problem->n_mates;
     self->n_words = (self->n_classes + 63) / 64;
     size_t n_classes = (size_t)self->n_classes;
     self->classes = ssk_new(allocator, n_classes, sizeof(*self->classes));

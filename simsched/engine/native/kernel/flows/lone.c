@@ -25,7 +25,7 @@ int ssk_lone_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
     if (!s->present || !s->lone || !s->linked)
         return SSK_ERR_MEMORY;
     for (int32_t c = 0; c < self->n_classes; c++) {
-        int32_t path = c / p->n_smt, first = p->path_resource_ptr[path];
+        int32_t path = c / p->n_mates, first = p->path_resource_ptr[path];
         bool is_lone = p->path_resource_ptr[path + 1] - first == 1;
         s->lone[c].resource = is_lone ? p->path_resource[first] : SSK_NONE;
         s->lone[c].weight = is_lone ? p->path_weight[first] : 0.0;
@@ -102,7 +102,7 @@ static bool count_flows(ssk_flows_t *self)
             s->flows_on[s->lone[c].resource] += change;
             continue;
         }
-        int32_t path = c / p->n_smt;
+        int32_t path = c / p->n_mates;
         for (int32_t k = p->path_resource_ptr[path]; k < p->path_resource_ptr[path + 1]; k++) {
             s->flows_on[p->path_resource[k]] += change;
             s->linked[p->path_resource[k]] += change;

@@ -20,7 +20,7 @@ int ssk_sharing_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
     s->rate = ssk_new(allocator, n_classes, sizeof(*s->rate));
     s->stopped = ssk_new(allocator, n_classes, sizeof(*s->stopped));
     s->rising = ssk_new(allocator, n_classes, sizeof(*s->rising));
-    s->crossing = ssk_new(allocator, (size_t)p->n_crossings * (size_t)p->n_smt, sizeof(*s->crossing));
+    s->crossing = ssk_new(allocator, (size_t)p->n_crossings * (size_t)p->n_mates, sizeof(*s->crossing));
     s->crossing_ptr = ssk_new(allocator, n_resources + 1, sizeof(*s->crossing_ptr));
     s->n_crossing = ssk_new(allocator, n_resources, sizeof(*s->n_crossing));
     s->used = ssk_new(allocator, n_resources, sizeof(*s->used));
@@ -42,7 +42,7 @@ int ssk_sharing_alloc(ssk_flows_t *self, const ssk_allocator_t *allocator)
         return SSK_ERR_MEMORY;
     memset(s->slack, 1, n_resources);
     for (int32_t c = 0; c < self->n_classes; c++) {
-        for (int32_t i = p->path_resource_ptr[c / p->n_smt]; i < p->path_resource_ptr[c / p->n_smt + 1]; i++) {
+        for (int32_t i = p->path_resource_ptr[c / p->n_mates]; i < p->path_resource_ptr[c / p->n_mates + 1]; i++) {
             s->crossing_ptr[p->path_resource[i] + 1]++;
             s->crosses[(size_t)p->path_resource[i] * n_words + (size_t)(c >> 6)] |= (uint64_t)1 << (c & 63);
         }
@@ -76,7 +76,7 @@ static double gradual_capacity(const ssk_flows_t *self, int32_t x, double ceilin
     double drawn = 0.0, excess;
     for (int32_t word = 0; word < self->n_words; word++) {
         for (uint64_t bits = crosses[word] & self->occupied[word]; bits != 0; bits &= bits - 1) {
-            int32_t c = 64 * word + ssk_lowest_bit(bits), i = p->path_resource_ptr[c / p->n_smt];
+            int32_t c = 64 * word + ssk_lowest_bit(bits), i = p->path_resource_ptr[c / p->n_mates];
             while (p->path_resource[i] != x)
                 i++;
             drawn += (double)self->classes[c].n * p->path_weight[i] * p->path_cap[c];
@@ -108,7 +108,7 @@ static double load_now(const ssk_flows_t *self, int32_t x)
     double load = 0.0;
     for (int32_t word = 0; word < self->n_words; word++) {
         for (uint64_t bits = crosses[word]; bits != 0; bits &= bits - 1) {
-            int32_t c = 64 * word + ssk_lowest_bit(bits), i = p->path_resource_ptr[c / p->n_smt];
+            int32_t c = 64 * word + ssk_lowest_bit(bits), i = p->path_resource_ptr[c / p->n_mates];
             if (self->classes[c].counted == 0)
                 continue;
             while (p->path_resource[i] != x)
@@ -147,7 +147,7 @@ static int32_t gather(ssk_flows_t *self)
     for (int32_t word = 0; word < self->n_words; word++) {
         for (uint64_t bits = s->component[word]; bits != 0; bits &= bits - 1) {
             int32_t c = 64 * word + ssk_lowest_bit(bits);
-            int32_t path = c / p->n_smt;
+            int32_t path = c / p->n_mates;
             double n = (double)self->classes[c].n;
             s->renewed[n_rising] = c;
             s->rising[n_rising++] = c;
@@ -187,7 +187,7 @@ static void stop(ssk_flows_t *self, int32_t c, double rate)
 {
     const ssk_problem_t *p = self->problem;
     ssk_sharing_t *s = &self->sharing;
-    int32_t path = c / p->n_smt;
+    int32_t path = c / p->n_mates;
     s->stopped[c] = 1;
     s->rate[c] = rate;
     for (int32_t i = p->path_resource_ptr[path]; i < p->path_resource_ptr[path + 1]; i++)

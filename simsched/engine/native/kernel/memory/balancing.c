@@ -56,7 +56,7 @@ static int64_t move(ssk_sim_t *sim, int32_t worker, int32_t block, int64_t pages
     sim->counters.migrations++;
     sim->counters.migrated_bytes += size;
     ssk_event(sim, SSK_PAGE_MOVE, worker, sim->workers[worker].task, block, node);
-    double rate = p->path_cap[p->path_copy[home * p->n_nodes + node] * p->n_smt];
+    double rate = p->path_cap[p->path_copy[home * p->n_nodes + node] * p->n_mates];
     return ssk_add_ps(ssk_times_ps(pages, p->costs.page_move_ps), ssk_ceil_ps((double)size / rate));
 }
 

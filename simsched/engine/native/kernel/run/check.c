@@ -9,6 +9,21 @@
 #include "pools/devices.h"
 #include "run/ranges.h"
 
+/* Tells whether a place has more workers than `most`, and which of them is one too many. */
+static bool has_crowd(const int32_t *place_of, int32_t n_workers, int32_t most, int32_t *worker_ret)
+{
+    /* Quadratic only in the workers of one place. */
+    for (int32_t w = 0; w < n_workers; w++) {
+        int32_t before = 0;
+        for (int32_t other = w - 1; other >= 0 && before < most; other--)
+            before += place_of[other] == place_of[w];
+        *worker_ret = w;
+        if (before >= most)
+            return true;
+    }
+    return false;
+}
+
 static int check_workers(const ssk_problem_t *p, ssk_flaw_t *flaw)
 {
     for (int32_t socket = 0; socket < p->n_sockets; socket++) {
@@ -18,21 +33,16 @@ static int check_workers(const ssk_problem_t *p, ssk_flaw_t *flaw)
         if (!has_domain)
             return ssk_flawed(flaw, "domain_socket", socket);
     }
-    /* Quadratic only in the workers of one core. */
-    for (int32_t w = 0; w < p->n_workers; w++) {
-        int32_t before = 0;
-        for (int32_t other = w - 1; other >= 0 && before < p->n_smt; other--)
-            before += p->worker_core[other] == p->worker_core[w];
-        if (before >= p->n_smt)
-            return ssk_flawed(flaw, "worker_core", w);
-    }
+    int32_t w;
+    if (has_crowd(p->worker_core, p->n_workers, p->n_smt, &w))
+        return ssk_flawed(flaw, "worker_core", w);
     return SSK_OK;
 }
 
 /* Tells whether something keeps the rate of a class finite. */
 static bool has_finite_bound(const ssk_problem_t *p, int32_t path, int32_t k)
 {
-    bool is_finite = isfinite(p->path_cap[path * p->n_smt + k]);
+    bool is_finite = isfinite(p->path_cap[path * p->n_mates + k]);
     for (int32_t i = p->path_resource_ptr[path]; i < p->path_resource_ptr[path + 1]; i++) {
         int32_t x = p->path_resource[i];
         is_finite = is_finite || isfinite(p->resource_capacity[x]) || p->curve_ptr[x] < p->curve_ptr[x + 1];
@@ -49,9 +59,9 @@ static int check_paths(const ssk_problem_t *p, ssk_flaw_t *flaw)
         for (int32_t i = first + 1; i < end; i++)
             if (p->path_resource[i] <= p->path_resource[i - 1])
                 return ssk_flawed(flaw, "path_resource", i);
-        for (int32_t k = 0; k < p->n_smt; k++)
+        for (int32_t k = 0; k < p->n_mates; k++)
             if (!has_finite_bound(p, path, k))
-                return ssk_flawed(flaw, "path_cap", (int64_t)path * p->n_smt + k);
+                return ssk_flawed(flaw, "path_cap", (int64_t)path * p->n_mates + k);
     }
     for (int64_t i = 0; i < (int64_t)p->n_domains * p->n_nodes; i++)
         if (p->node_slots[i % p->n_nodes] > 0 && p->path_hit[i] < 0)

@@ -363,7 +363,7 @@ int ssk_next_copy(ssk_sim_t *sim, int32_t worker)
         ssk_event(sim, SSK_MIGRATE_START, worker, SSK_NONE, block, ((int64_t)source << 32) + node);
         if (p->block_bytes[block] == 0)
             return ssk_copy_ended(sim, worker);
-        int32_t flow_class = p->path_copy[source * p->n_nodes + node] * p->n_smt;
+        int32_t flow_class = p->path_copy[source * p->n_nodes + node] * p->n_mates;
         int status = ssk_flows_reserve(&sim->flows, &sim->allocator, flow_class,
                                        sim->flows.classes[flow_class].n + 1);
         if (status != SSK_OK)

@@ -6,8 +6,10 @@
 int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
 {
     CHECK_NUMBER(problem->n_smt, 1, INT32_MAX);
+    CHECK_NUMBER(problem->n_mates, 1, INT32_MAX);
     CHECK_NUMBER(problem->n_workers, 1, INT32_MAX);
     CHECK_NUMBER(problem->n_cores, 1, INT32_MAX);
+    CHECK_NUMBER(problem->n_modules, 1, INT32_MAX);
     CHECK_NUMBER(problem->n_domains, 1, INT32_MAX);
     CHECK_NUMBER(problem->n_sockets, 1, INT32_MAX);
     CHECK_NUMBER(problem->n_nodes, 1, INT32_MAX);
@@ -26,7 +28,7 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
     CHECK_NUMBER(problem->n_classes, 1, 1 << 20);
     CHECK_NUMBER(problem->n_spaces, 0, INT32_MAX);
     CHECK_NUMBER(problem->copies_data, 0, 1);
-    CHECK_NUMBER(problem->n_paths, 1, (1 << 28) / problem->n_smt);
+    CHECK_NUMBER(problem->n_paths, 1, (1 << 28) / problem->n_mates);
     CHECK_NUMBER(problem->n_crossings, 0, INT64_MAX);
     CHECK_NUMBER(problem->transfer_level, SSK_NONE, problem->n_levels - 1);
     CHECK_NUMBER(problem->transfer_latency_ps, 0, SSK_MAX_COST_PS);
@@ -49,6 +51,7 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
     CHECK_NUMBER(problem->timer_period_ps, 0, SSK_NEVER - 1);
     CHECK_NUMBER(problem->progress_limit_ps, 1, SSK_NEVER);
     CHECK_RANGE(problem->worker_core, problem->n_workers, 0, problem->n_cores - 1);
+    CHECK_RANGE(problem->worker_module, problem->n_workers, 0, problem->n_modules - 1);
     CHECK_RANGE(problem->worker_domain, problem->n_workers, 0, problem->n_domains - 1);
     CHECK_RANGE(problem->worker_kind, problem->n_workers, 0, INT32_MAX);
     CHECK_RANGE(problem->worker_rate, (int64_t)problem->n_workers * problem->n_smt, 1e-300, 1e+300);
@@ -65,7 +68,7 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
         CHECK_RANGE(problem->latency_bend, problem->n_resources, 0.0, 0.999);
     CHECK_RANGE(problem->path_latency_ps, problem->n_paths, 0, SSK_MAX_COST_PS);
     CHECK_RANGE(problem->path_share, problem->n_paths, 1e-300, 1.0);
-    CHECK_RANGE(problem->path_cap, (int64_t)problem->n_paths * problem->n_smt, 1e-300, INFINITY);
+    CHECK_RANGE(problem->path_cap, (int64_t)problem->n_paths * problem->n_mates, 1e-300, INFINITY);
     CHECK_RISING(problem->path_resource_ptr, problem->n_paths, problem->n_crossings);
     CHECK_RANGE(problem->path_resource, problem->n_crossings, 0, problem->n_resources - 1);
     CHECK_RANGE(problem->path_weight, problem->n_crossings, 1e-300, 1e+300);

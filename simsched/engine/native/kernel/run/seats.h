@@ -10,7 +10,7 @@
 #include "base.h"
 
 typedef struct {
-    int32_t *core, *domain, *kind, *cache; /* cache: n_levels x n_workers */
+    int32_t *core, *module, *domain, *kind, *cache; /* cache: n_levels x n_workers */
     double *rate;                          /* n_workers x n_smt */
 } ssk_seats_t;
 

@@ -10,17 +10,18 @@ static int alloc_cores(ssk_sim_t *sim)
 {
     const ssk_problem_t *p = &sim->problem;
     sim->core_busy = ssk_new(&sim->allocator, (size_t)p->n_cores, sizeof(*sim->core_busy));
-    sim->core_ptr = ssk_new(&sim->allocator, (size_t)p->n_cores + 2, sizeof(*sim->core_ptr));
-    sim->core_worker = ssk_new(&sim->allocator, (size_t)p->n_workers, sizeof(*sim->core_worker));
-    if (!sim->core_busy || !sim->core_ptr || !sim->core_worker)
+    sim->module_busy = ssk_new(&sim->allocator, (size_t)p->n_modules, sizeof(*sim->module_busy));
+    sim->module_ptr = ssk_new(&sim->allocator, (size_t)p->n_modules + 2, sizeof(*sim->module_ptr));
+    sim->module_worker = ssk_new(&sim->allocator, (size_t)p->n_workers, sizeof(*sim->module_worker));
+    if (!sim->core_busy || !sim->module_busy || !sim->module_ptr || !sim->module_worker)
         return SSK_ERR_MEMORY;
-    /* Counted two places ahead, so that filling leaves core_ptr[c] at the start of core c. */
+    /* Counted two places ahead, so that filling leaves module_ptr[m] at the start of module m. */
     for (int32_t w = 0; w < p->n_workers; w++)
-        sim->core_ptr[p->worker_core[w] + 2]++;
-    for (int32_t c = 0; c < p->n_cores; c++)
-        sim->core_ptr[c + 2] += sim->core_ptr[c + 1];
+        sim->module_ptr[p->worker_module[w] + 2]++;
+    for (int32_t m = 0; m < p->n_modules; m++)
+        sim->module_ptr[m + 2] += sim->module_ptr[m + 1];
     for (int32_t w = 0; w < p->n_workers; w++)
-        sim->core_worker[sim->core_ptr[p->worker_core[w] + 1]++] = w;
+        sim->module_worker[sim->module_ptr[p->worker_module[w] + 1]++] = w;
     return SSK_OK;
 }
 
@@ -163,7 +164,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_wakes_free(&sim->wakes, &allocator);
     ssk_devices_free(&sim->devices, &allocator);
     void *const blocks[] = {
-        sim->workers,  sim->core_busy,  sim->core_ptr,    sim->core_worker, sim->home,         sim->node_used,
+        sim->workers,  sim->core_busy,  sim->module_ptr,  sim->module_worker, sim->module_busy, sim->home,         sim->node_used,
         sim->parked,   sim->inactive,   sim->candidates,  sim->marked_tasks, sim->probes,      sim->arrivals,
         sim->steals,   sim->iterations, sim->node_bytes,  sim->group_bytes, sim->samples,      sim->last_period,
         sim->failed_probes, sim->cache_counts, sim->group_missing, sim->node_peak, sim->marks,
@@ -174,18 +175,27 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_delete(&allocator, sim);
 }
 
+/* Tells whether each place, a core or a module, has as many busy workers as are counted. */
+static bool busy_counts_hold(const ssk_sim_t *sim, const int32_t *place_of, const int32_t *counted, int32_t n_places)
+{
+    for (int32_t place = 0; place < n_places; place++) {
+        int32_t n_busy = 0;
+        for (int32_t w = 0; w < sim->problem.n_workers; w++)
+            n_busy += place_of[w] == place && sim->workers[w].busy;
+        if (n_busy != counted[place])
+            return false;
+    }
+    return true;
+}
+
 /* Checks busy counts, parked workers and timers. */
 static bool workers_are_sound(const ssk_sim_t *sim)
 {
     const ssk_problem_t *p = &sim->problem;
     int32_t n_parked = 0;
-    for (int32_t core = 0; core < p->n_cores; core++) {
-        int32_t n_busy = 0;
-        for (int32_t w = 0; w < p->n_workers; w++)
-            n_busy += p->worker_core[w] == core && sim->workers[w].busy;
-        if (n_busy != sim->core_busy[core])
-            return false;
-    }
+    if (!busy_counts_hold(sim, p->worker_core, sim->core_busy, p->n_cores) ||
+        !busy_counts_hold(sim, p->worker_module, sim->module_busy, p->n_modules))
+        return false;
     for (int32_t w = 0; w < p->n_workers; w++) {
         const ssk_worker_t *worker = &sim->workers[w];
         bool is_parked = ssk_set_has(sim->parked, w), has_timer = ssk_timers_has(&sim->timers, w);

@@ -115,7 +115,8 @@ struct ssk_sim {
     /* cores */
     ssk_seats_t seats;
     int32_t *core_busy;                /* busy workers */
-    int32_t *core_ptr, *core_worker;   /* workers of each core, ascending */
+    int32_t *module_busy;              /* the same of each module */
+    int32_t *module_ptr, *module_worker; /* workers of each module, ascending */
     /* memory */
     ssk_caches_t caches;
     ssk_sidecache_t sidecache;

@@ -36,26 +36,40 @@ int ssk_worker_go(ssk_sim_t *sim, int32_t worker, int action)
     return action;
 }
 
+/* The place of the cap of flows that start on a module now. */
+static int32_t cap_level(const ssk_sim_t *sim, int32_t module)
+{
+    int32_t busy = sim->module_busy[module];
+    return (busy < sim->problem.n_mates ? busy : sim->problem.n_mates) - 1;
+}
+
 int32_t ssk_flow_class(const ssk_sim_t *sim, int32_t worker, int32_t path)
 {
     const ssk_problem_t *p = &sim->problem;
-    return path * p->n_smt + sim->core_busy[p->worker_core[worker]] - 1;
+    return path * p->n_mates + cap_level(sim, p->worker_module[worker]);
 }
 
-/* Lets the workers of a core whose busy workers have changed go on, except two. */
-static void adapt_others(ssk_sim_t *sim, int32_t core, int32_t first, int32_t second)
+/*
+ * Lets the workers of a module go on whose speed or cap has changed, except two: those of a core whose busy workers have
+ * changed, or all of them.
+ */
+static void adapt_others(ssk_sim_t *sim, int32_t module, int32_t core, int32_t level, int32_t first, int32_t second)
 {
-    for (int32_t i = sim->core_ptr[core]; i < sim->core_ptr[core + 1]; i++) {
-        int32_t other = sim->core_worker[i];
-        if (other != first && other != second && sim->workers[other].state == SSK_EXECUTING)
+    bool all = cap_level(sim, module) != level;
+    for (int32_t i = sim->module_ptr[module]; i < sim->module_ptr[module + 1]; i++) {
+        int32_t other = sim->module_worker[i];
+        if (other == first || other == second || sim->workers[other].state != SSK_EXECUTING)
+            continue;
+        if (all || sim->problem.worker_core[other] == core)
             ssk_adapt(sim, other);
     }
 }
 
-/* Puts a worker into the list of a core in the place of another one. */
-static void replace(ssk_sim_t *sim, int32_t core, int32_t old, int32_t new)
+/* Puts a worker into the list of a module in the place of another one. */
+static void replace(ssk_sim_t *sim, int32_t module, int32_t old, int32_t new)
 {
-    int32_t *list = sim->core_worker + sim->core_ptr[core], n = sim->core_ptr[core + 1] - sim->core_ptr[core], i = 0;
+    int32_t *list = sim->module_worker + sim->module_ptr[module];
+    int32_t n = sim->module_ptr[module + 1] - sim->module_ptr[module], i = 0;
     while (list[i] != old)
         i++;
     for (; i > 0 && list[i - 1] > new; i--)
@@ -68,7 +82,9 @@ static void replace(ssk_sim_t *sim, int32_t core, int32_t old, int32_t new)
 void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second, int64_t cost)
 {
     const int32_t pair[2] = {first, second};
-    const int32_t cores[2] = {sim->problem.worker_core[first], sim->problem.worker_core[second]};
+    const ssk_problem_t *p = &sim->problem;
+    const int32_t cores[2] = {p->worker_core[first], p->worker_core[second]};
+    const int32_t modules[2] = {p->worker_module[first], p->worker_module[second]};
     double left[2] = {0.0, 0.0};
     if (ssk_sim_has_failed_worker(sim, first) || ssk_sim_has_failed_worker(sim, second))
         return;
@@ -80,14 +96,19 @@ void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second, int64_t cost)
         if (sim->workers[pair[i]].state == SSK_EXECUTING)
             left[i] = ssk_halt(sim, pair[i]);
     ssk_seats_swap(&sim->seats, &sim->problem, first, second);
-    replace(sim, cores[0], first, second);
-    replace(sim, cores[1], second, first);
+    if (modules[0] != modules[1]) {
+        replace(sim, modules[0], first, second);
+        replace(sim, modules[1], second, first);
+    }
     int32_t change = sim->workers[second].busy - sim->workers[first].busy;
     if (change != 0) {
+        const int32_t levels[2] = {cap_level(sim, modules[0]), cap_level(sim, modules[1])};
         sim->core_busy[cores[0]] += change;
         sim->core_busy[cores[1]] -= change;
+        sim->module_busy[modules[0]] += change;
+        sim->module_busy[modules[1]] -= change;
         for (int i = 0; i < 2; i++)
-            adapt_others(sim, cores[i], first, second);
+            adapt_others(sim, modules[i], cores[i], levels[i], first, second);
     }
     for (int i = 0; i < 2; i++)
         if (sim->workers[pair[i]].state == SSK_EXECUTING)
@@ -106,12 +127,14 @@ void ssk_set_pace(ssk_sim_t *sim, int32_t worker, int32_t billionths)
 
 void ssk_set_busy(ssk_sim_t *sim, int32_t worker, bool busy)
 {
-    int32_t core = sim->problem.worker_core[worker];
+    int32_t core = sim->problem.worker_core[worker], module = sim->problem.worker_module[worker];
     if (sim->workers[worker].busy == busy)
         return;
+    int32_t level = cap_level(sim, module);
     sim->workers[worker].busy = busy;
     sim->core_busy[core] += busy ? 1 : -1;
-    adapt_others(sim, core, worker, worker);
+    sim->module_busy[module] += busy ? 1 : -1;
+    adapt_others(sim, module, core, level, worker, worker);
 }
 
 void ssk_set_parked(ssk_sim_t *sim, int32_t worker, bool parked)
