@@ -249,6 +249,12 @@ class PathRule(Section):
     os_distance: Sourced[Count] | None = None
     links: Sourced[list[Name]] | None = None
 
+    @model_validator(mode="after")
+    def _check_caps(self) -> Self:
+        if self.core_cap is not None and self.thread_cap is not None:
+            raise FieldError(("thread_cap",), "found beside core_cap, accepted: one of them")
+        return self
+
 
 class Costs(Section):
     """Costs of the task runtime; lists are by distance: same core, same domain, 1 hop, 2 hops, ...

@@ -5,6 +5,7 @@ import pytest
 
 from simsched.machine import check_machine, list_machines, load_machine, machine_families
 from simsched.machine.model import Machine
+from simsched.machine.schema import PathRule
 
 GIB = 2**30
 NAMES = [
@@ -108,6 +109,12 @@ def test_knl_snc4_flat_paths() -> None:
                 table = row[node].core_cap_bytes_per_s
                 assert table[0] == caps[0]
                 assert [table[k] / (k + 1) for k in range(1, 8)] == pytest.approx([caps[1]] * 7)
+
+
+def test_a_rule_caps_cores_or_threads() -> None:
+    caps = {"core_cap": ["1 GB/s", "a"], "thread_cap": ["1 GB/s", "a"]}
+    with pytest.raises(ValueError, match="found beside core_cap"):
+        PathRule.model_validate(caps)
 
 
 def test_knl_first_touch_never_prefers_hbm() -> None:
