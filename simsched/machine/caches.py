@@ -32,6 +32,7 @@ class MemorySideCache:
 class CacheInstance:
     """What may differ between the caches of one level: see :class:`CacheLevel`."""
 
+    #: 0: the cores that use it have no such level.
     capacity_bytes: int
     bandwidth_bytes_per_s: float
     latency_ps: int

@@ -148,14 +148,17 @@ def _measure(machine: Machine, domain: int) -> _Block:
 def _levels(machine: Machine, domain: int, columns: int) -> tuple[list[int], list[int]]:
     """Return the cache levels drawn as strips under a row of cores, and those drawn as bars."""
     row = np.arange(np.count_nonzero(machine.core_domain == domain)) // columns
-    strips = []
+    levels, strips = [], []
     for number, level in enumerate(machine.caches):
         own = level.core_instance[machine.core_domain == domain]
+        if not any(level.instance(instance).capacity_bytes for instance in own.tolist()):
+            continue
+        levels.append(number)
         pieces = len(np.unique(np.column_stack([own, row]), axis=0))
         is_inside = not np.isin(level.core_instance[machine.core_domain != domain], own).any()
         if is_inside and pieces == len(np.unique(own)):
             strips.append(number)
-    return strips, [i for i in range(len(machine.caches)) if i not in strips]
+    return strips, [number for number in levels if number not in strips]
 
 
 def _arrange(
@@ -350,7 +353,8 @@ def _legend(machine: Machine) -> list[tuple[str, str]]:
         if usual:
             lines.append((_cache_colour(index), _cache_line(level, usual[0])))
         for kind, number in machine.other_caches(level).items():
-            lines.append((_cache_colour(index), f"{_cache_line(level, number)} ({kind})"))
+            if level.differing[number].capacity_bytes > 0:
+                lines.append((_cache_colour(index), f"{_cache_line(level, number)} ({kind})"))
     direct, shared = _link_ends(machine)
     for index, bandwidth in enumerate(_bandwidths(machine, direct)):
         text = f"link: {format_bandwidth(bandwidth)}"

@@ -267,6 +267,7 @@ def _odd_latencies(machine: Machine) -> Iterator[str]:
     for inner, outer in pairwise(machine.caches):
         if any(
             outer.instance(far).latency_ps < inner.instance(near).latency_ps
+            and outer.instance(far).capacity_bytes > 0
             for near, far in sorted(
                 set(zip(inner.core_instance.tolist(), outer.core_instance.tolist(), strict=True))
             )

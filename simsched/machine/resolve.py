@@ -455,6 +455,9 @@ def _cache_users(name: str, cache: Cache, layout: _Layout) -> list[tuple[str | N
     found: list[tuple[str | None, int]] = []
     for (socket, kind), run in groupby(zip(core_socket, kinds, strict=True)):
         cores = len(list(run))
+        if kind is not None and cache.cores[kind].is_absent:
+            found.append((kind, cores))
+            continue
         own = None if kind is None else cache.cores[kind].shared_by
         share = (own or cache.shared_by).value
         if cores % share:
@@ -471,12 +474,12 @@ def _cache_users(name: str, cache: Cache, layout: _Layout) -> list[tuple[str | N
 
 def _cache_instance(cache: Cache, own: CacheOfCores) -> CacheInstance:
     """Return the instance of a kind of core, which has what it does not name from its level."""
-    slices = own.effective_capacities or cache.effective_capacities
+    slices = value_or(own.effective_capacities or cache.effective_capacities, ())
     return CacheInstance(
         capacity_bytes=(own.capacity or cache.capacity).value,
         bandwidth_bytes_per_s=(own.bandwidth or cache.bandwidth).value,
         latency_ps=(own.latency or cache.latency).value,
-        effective_capacities_bytes=tuple(value_or(slices, ())),
+        effective_capacities_bytes=tuple(0 if own.is_absent else size for size in slices),
     )
 
 

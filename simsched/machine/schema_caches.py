@@ -15,6 +15,7 @@ from simsched.machine.values import (
     Name,
     Share,
     Size,
+    SizeOrNone,
     Sourced,
     Time,
 )
@@ -26,14 +27,19 @@ class CacheOfCores(Section):
     Parameters
     ----------
     capacity, bandwidth, latency, shared_by, effective_capacities
-        As for :class:`Cache`.
+        As for :class:`Cache`. A capacity of 0 B, given alone: such cores have no such level.
     """
 
-    capacity: Sourced[Size] | None = None
+    capacity: Sourced[SizeOrNone] | None = None
     bandwidth: Sourced[Bandwidth] | None = None
     latency: Sourced[Time] | None = None
     shared_by: Sourced[Count] | None = None
     effective_capacities: Sourced[EffectiveCapacities] | None = None
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether such cores have no such level."""
+        return self.capacity is not None and self.capacity.value == 0
 
 
 class Cache(Section):
@@ -105,8 +111,18 @@ class Cache(Section):
             if all(getattr(own, name) is None for name in CacheOfCores.model_fields):
                 message = f"found nothing, accepted: {', '.join(CacheOfCores.model_fields)}"
                 raise FieldError(("cores", kind), message)
-            self._check_slices(kind, own)
+            if own.is_absent:
+                self._check_absent(kind, own)
+            else:
+                self._check_slices(kind, own)
         return self
+
+    def _check_absent(self, kind: str, own: CacheOfCores) -> None:
+        """Refuse what is said of a level that cores of a kind do not have."""
+        for name in CacheOfCores.model_fields:
+            if name != "capacity" and getattr(own, name) is not None:
+                message = "found beside a capacity of 0 B, accepted: with cores that have the level"
+                raise FieldError(("cores", kind, name), message)
 
     def _check_slices(self, kind: str, own: CacheOfCores) -> None:
         """Refuse a kind of core whose instances would not have the slices of the level."""

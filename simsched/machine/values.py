@@ -112,6 +112,7 @@ def positive_size(text: object) -> int:
 
 
 Size = Annotated[int, BeforeValidator(positive_size)]
+SizeOrNone = Annotated[int, BeforeValidator(parse_size)]
 
 
 def sizes_in_bytes(data: object) -> object:

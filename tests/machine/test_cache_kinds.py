@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, ModelError
 from simsched.machine import load_machine
 from simsched.machine.caches import CacheInstance
 from simsched.machine.draw import _legend, _levels
 from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
 from simsched.report.show import describe
 from simsched.report.terminal import text as as_text
+from simsched.workload.presets import make_workload
 
 FILE = """\
 description: two sockets of two large and four small cores each
@@ -134,6 +137,11 @@ def test_a_cache_is_drawn_under_one_row_or_beside_all(
             SMALL + "\n      large: {latency: [4 ns, vendor]}",
             "L2.cores: found all kinds of core, accepted: all but one, which the level describes",
         ),
+        (
+            "capacity: [1 MiB, ",
+            "capacity: [0 B, ",
+            "L2.cores.small.latency: found beside a capacity of 0 B, accepted: with cores that have",
+        ),
         (SMALL, "      small: {}", "L2.cores.small: found nothing, accepted: capacity, bandwidth,"),
         (
             "shared_by: [4, vendor]}",
@@ -184,6 +192,60 @@ def test_a_level_is_shared_by_as_many_as_it_says(write: Write) -> None:
     text = as_text(describe(machine))
     own = text[text.index("L2: 6 instances") : text.index("of small cores")]
     assert "shared by 1 core  [vendor]" in own
+
+
+APART = FILE.replace(
+    "{count: [2, vendor], domains: [1, vendor], cores: {large: [2, vendor], small: [4, vendor]}}",
+    "{count: [1, vendor], domains: [1, vendor], cores: {small: [4, vendor]}}\n"
+    "  - {count: [1, vendor], domains: [1, vendor], cores: {large: [2, vendor]}}",
+).replace("[6, vendor]", "[2, vendor]")
+
+
+@pytest.mark.parametrize("filled_by", ["misses", "evictions"])
+@pytest.mark.parametrize("backend", ["native", "simpy"])
+def test_cores_without_a_level_run_as_on_a_machine_without_it(
+    write: Write, backend: str, filled_by: str
+) -> None:
+    absent = (
+        f"    filled_by: [{filled_by}, vendor]\n    cores: {{small: {{capacity: [0 B, vendor]}}}}\n"
+    )
+    with_level = APART.replace("memory:\n", f"{absent}memory:\n")
+    level = APART[APART.index("  L3:") : APART.index("memory:\n")]
+    sizes = {"leaf_bytes": 16384, "block_bytes": 16384, "iterations": 3}
+    heat = make_workload("heat", {"rows": 128, "columns": 64, **sizes})
+    results = [
+        simulate(
+            load_machine(write(text)),
+            heat,
+            make_policy("cilk"),
+            workers=4,
+            pinning="compact",
+            backend=backend,
+        ).summary
+        for text in (with_level, APART.replace(level, ""))
+    ]
+    assert results[0].makespan_ps == results[1].makespan_ps
+    assert results[0].node_bytes.tolist() == results[1].node_bytes.tolist()
+    missing = results[0].cache_missing_bytes.sum(axis=(0, 1)).tolist()
+    assert missing[2] == missing[1] > 0
+    assert missing[:2] == results[1].cache_missing_bytes.sum(axis=(0, 1)).tolist()
+
+
+def test_what_is_shown_of_cores_without_a_level(write: Write) -> None:
+    machine = load_machine(
+        write(
+            APART.replace("memory:\n", "    cores: {small: {capacity: [0 B, vendor]}}\nmemory:\n")
+        )
+    )
+    text = as_text(describe(machine))
+    assert "of small cores" in text[text.index("L3") :]
+    assert "capacity none  [vendor]" in text
+    assert [bars for _, bars in (_levels(machine, 0, 4), _levels(machine, 1, 2))] == [[], []]
+    assert [strips for strips, _ in (_levels(machine, 0, 4), _levels(machine, 1, 2))] == [
+        [0, 1],
+        [0, 1, 2],
+    ]
+    assert not any("L3: 0" in line for _, line in _legend(machine))
 
 
 def test_who_extends_a_machine_leaves_out_caches_of_kinds_that_it_has_not(

@@ -37,10 +37,8 @@ def add_devices(content: Content, document: dict[str, Any]) -> None:
         entry["used_by"] = ["cpu"]
     document["memory"][NAME] = _memory(content, own)
     for level in document.get("caches", {}).values():
-        absent = "assumed: devices have no such level here"
         level.setdefault("cores", {})[NAME] = {
-            "capacity": ["1 B", absent],
-            "shared_by": [1, absent],
+            "capacity": ["0 B", "assumed: caches of devices are left out"]
         }
     links = document.setdefault("links", {})
     pairs = [[a, b] for a, b in zip(near, own, strict=True)]

@@ -107,7 +107,7 @@ class Document(Content):
         names = core_names(topology)
         found: dict[str, Any] = {}
         for level in sorted({cache.level for cache in topology.caches}):
-            of_kind: dict[str, tuple[int, int]] = {}
+            of_kind: dict[str, tuple[int, int] | None] = {}
             for kind in names:
                 members = {i for i, core in enumerate(topology.cores) if core.kind == kind}
                 shapes = Counter(
@@ -115,25 +115,21 @@ class Document(Content):
                     for cache in topology.caches
                     if cache.level == level and cache.cores & members
                 )
-                if not shapes:
-                    break
                 if len(shapes) > 1:
                     self.warnings.append(
                         f"L{level}: instances differ in size or cores: the most frequent one counts"
                     )
-                of_kind[kind] = shapes.most_common(1)[0][0]
-            else:
-                found[f"L{level}"] = self._level(level, of_kind, names)
-                continue
-            self.warnings.append(f"L{level}: only some kinds of cores have it: left out")
+                of_kind[kind] = shapes.most_common(1)[0][0] if shapes else None
+            found[f"L{level}"] = self._level(level, of_kind, names)
         return found
 
     def _level(
-        self, level: int, of_kind: dict[str, tuple[int, int]], names: dict[str, str]
+        self, level: int, of_kind: dict[str, tuple[int, int] | None], names: dict[str, str]
     ) -> dict[str, Any]:
+        """Return a level by kind of core: capacity and sharing of an instance, if it has any."""
         place = min(level, len(assumed.CACHE_CYCLES)) - 1
         per_cycle, cycles = assumed.CACHE_BYTES_PER_CYCLE[place], assumed.CACHE_CYCLES[place]
-        (capacity, sharing), *others = of_kind.values()
+        capacity, sharing = usual = next(shape for shape in of_kind.values() if shape)
         rate = format_bandwidth(self._clock * per_cycle)
         latency = f"{cycles / self._clock * 1e9:.3g} ns"
         content: dict[str, Any] = {
@@ -147,14 +143,13 @@ class Document(Content):
             "shared_by": [sharing, self.key],
         }
         differing = {
-            names[kind]: {
-                "capacity": [format_size(size), self.key],
-                "shared_by": [cores, self.key],
-            }
-            for kind, (size, cores) in list(of_kind.items())[1:]
-            if (size, cores) != (capacity, sharing)
+            names[kind]: {"capacity": [format_size(shape[0]), self.key]}
+            | {"shared_by": [shape[1], self.key]}
+            if shape
+            else {"capacity": ["0 B", self.key]}
+            for kind, shape in of_kind.items()
+            if shape != usual
         }
-        del others
         return content | _if_any("cores", differing)
 
     # -------------------------------------------------------------------------------------------

@@ -81,17 +81,18 @@ def input_bytes(graph: TaskGraph) -> int:
 
 
 def shared_cache_bytes(machine: Machine, domains: NDArray[np.integer]) -> int:
-    """Return the capacity in bytes of the outermost caches of a NUMA domain."""
+    """Return the least capacity in bytes of the outermost caches of a domain that has any."""
     if not machine.caches:
         return 0
     outermost = machine.caches[-1]
-    return min(
+    of_domain = [
         sum(
             outermost.instance(number).capacity_bytes
             for number in np.unique(outermost.core_instance[machine.core_domain == domain]).tolist()
         )
         for domain in np.unique(domains).tolist()
-    )
+    ]
+    return min((n_bytes for n_bytes in of_domain if n_bytes > 0), default=0)
 
 
 def private_level(machine: Machine) -> int | None:

@@ -68,11 +68,12 @@ def _machine(machine: Machine) -> Row:
 
 def _cache_sizes(machine: Machine, level: CacheLevel) -> str:
     """Return the capacity of a level, and what kinds of core have instead."""
-    others = machine.other_caches(level)
+    others = machine.other_caches(level).items()
+    sizes = [(kind, level.differing[number].capacity_bytes) for kind, number in others]
     own = [
-        f"{format_size(level.differing[number].capacity_bytes)} ({kind})"
-        for kind, number in others.items()
-        if level.differing[number].capacity_bytes != level.capacity_bytes
+        f"{format_size(size) if size else 'none'} ({kind})"
+        for kind, size in sizes
+        if size != level.capacity_bytes
     ]
     return ", ".join([format_size(level.capacity_bytes), *own])
 

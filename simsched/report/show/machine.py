@@ -191,6 +191,8 @@ def _cache(machine: Machine, level: CacheLevel) -> Fact:
 def _other_cache(machine: Machine, level: CacheLevel, kind: str, number: int) -> Fact:
     """Return what a level has for a kind of core that has something else there."""
     cache, where = level.differing[number], f"caches.{level.name}.cores.{kind}"
+    if cache.capacity_bytes == 0:
+        return Fact(f"of {kind} cores", below=_facts(machine, where, ("capacity", "none")))
     below = _facts(
         machine,
         where,
