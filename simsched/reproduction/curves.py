@@ -261,9 +261,12 @@ def _one_thread_a_core(machine: Machine) -> Machine:
 
 def _throttled(machine: Machine, each: float) -> Machine:
     """Return a machine whose threads draw so many bytes/s each, and that is as loaded by it."""
+    # Of a core or module by its busy threads, which do not slow each other down then.
+    most = max(len(group.smt_throughput) * group.module_cores for group in machine.core_groups)
+    cores = tuple(each * (busy + 1) for busy in range(most))
 
     def slow(path: Way) -> Way:
-        return replace(path, core_cap_bytes_per_s=(each,), write_core_cap_bytes_per_s=None)
+        return replace(path, core_cap_bytes_per_s=cores, write_core_cap_bytes_per_s=None)
 
     nodes = tuple(
         replace(

@@ -158,6 +158,11 @@ def test_a_chase_under_load_takes_what_the_law_says(load: float) -> None:
     assert simulated_value(MACHINE, under) == pytest.approx(96.4, rel=0.02)
 
 
+def test_a_chase_beside_a_busy_thread_of_its_core_takes_no_longer() -> None:
+    under = replace(point("chase", "local", 16, "ns"), load=2.0)
+    assert simulated_value(MACHINE, under) == pytest.approx(90.0 + 64 / 10, rel=0.001)
+
+
 def test_only_chases_are_under_load(tmp_path: Path) -> None:
     file = tmp_path / "curve.csv"
     head = "machine,kernel,placement,threads,load_gb_per_s,ns\n"
