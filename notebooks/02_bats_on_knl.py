@@ -24,13 +24,15 @@ heat = simsched.workloads.heat_16gb(rows=57344, iterations=60)  # a quarter of t
 heat
 
 # %% [markdown]
-# The processor has four parts, each with a node of DRAM and one of HBM:
+# The processor has four parts, each with a node of DRAM and one of HBM. Two nodes of DRAM share a
+# memory controller, which gives them 35.5 GB/s together. Policies go by data sheets, `peak`:
 
 # %%
 nodes = pd.DataFrame(machine.nodes)
 nodes["GB/s"] = nodes.bandwidth_bytes_per_s / 1e9
+nodes["peak GB/s"] = nodes.peak_bandwidth_bytes_per_s / 1e9
 nodes["GiB"] = nodes.capacity_bytes / 2**30
-nodes[["name", "kind", "domain", "GiB", "GB/s"]]
+nodes[["name", "kind", "domain", "GiB", "GB/s", "peak GB/s", "controller"]]
 
 # %% [markdown]
 # ## Step 0: random stealing
@@ -41,7 +43,7 @@ nodes[["name", "kind", "domain", "GiB", "GB/s"]]
 start = simsched.run(machine, heat, "cilk", jobs=1)
 axes = start.plot.bandwidth(iterations=(1, 3))
 # %%
-dram, hbm = (nodes[nodes.kind == kind].bandwidth_bytes_per_s.sum() for kind in ("DRAM", "HBM"))
+dram = sum(controller.bandwidth_bytes_per_s for controller in machine.controllers)
 cilk = start.runs.iloc[0]
 print(f"{cilk.dram_bytes_per_s / 1e9:.1f} of {dram / 1e9:.1f} GB/s of DRAM")
 print(f"{cilk.remote_percent:.0f} % of the bytes are remote")
@@ -49,7 +51,7 @@ assert cilk.dram_bytes_per_s > 0.9 * dram
 assert 70 < cilk.remote_percent < 80
 
 # %% [markdown]
-# The four DRAM nodes give nearly all they have, HBM nothing. Three quarters of the bytes come from
+# DRAM gives nearly all it has, HBM nothing. Three quarters of the bytes come from
 # another part of the processor, as they must where thieves choose among four parts at random; this
 # hardly matters as long as all wait for DRAM.
 #
@@ -59,13 +61,15 @@ assert 70 < cilk.remote_percent < 80
 # has of the bandwidth, so that all nodes are done at the same time.
 
 # %%
-print(f"HBM has {hbm / (hbm + dram):.1%} of the bandwidth")
+peaks = nodes.groupby("kind").peak_bandwidth_bytes_per_s.sum()
+hbm_percent = 100 * peaks["HBM"] / peaks.sum()
+print(f"HBM has {hbm_percent:.1f} % of the bandwidth")
 allocation = simsched.run(machine, heat, ["cilk", "bats_h"], jobs=1)
 step_1 = allocation.runs.set_index("policy")[["makespan_s", "iteration_mean_s", "hbm_percent"]]
 step_1
 
 # %%
-assert abs(step_1.hbm_percent["bats_h"] - 100 * hbm / (hbm + dram)) < 1
+assert abs(step_1.hbm_percent["bats_h"] - hbm_percent) < 1
 assert step_1.iteration_mean_s["bats_h"] < step_1.iteration_mean_s["cilk"] / 3.5
 axes = allocation.plot.bandwidth("bats_h", iterations=(1, 3))
 # %% [markdown]
@@ -120,13 +124,13 @@ axes = duration.plot(figsize=(9, 3), title="Length of iterations", ylabel="[ms]"
 settled = pd.DataFrame({"remote_percent": remote[6:].mean(), "duration_ms": duration[6:].mean()})
 assert stealing.runs.migrated_bytes.max() < 0.05 * run.migrated_bytes
 assert settled.remote_percent["bats"] < settled.remote_percent["bats_nl"] / 3
-assert settled.duration_ms["bats"] < 0.95 * settled.duration_ms["bats_nl"]
+assert settled.duration_ms["bats"] < 0.99 * settled.duration_ms["bats_nl"]
 assert duration["bats"][2:5].min() > 1.2 * settled.duration_ms["bats"]
 settled
 
 # %% [markdown]
 # While BATS tries the parts out, iterations are longer than with random stealing: nobody helps a
-# part that is late. Afterwards most accesses stay near, and iterations are somewhat shorter.
+# part that is late. Afterwards most accesses stay near, and iterations are a little shorter.
 #
 # ## All together
 
@@ -155,8 +159,8 @@ assert makespan_s["cilk_h"] < makespan_s["bats"] < 1.2 * makespan_s["cilk_h"]
 
 # %% [markdown]
 # **Answer.** Nearly all of the gain is the allocation. The balancer repairs what an allocation did
-# not know, at a price. Hierarchical stealing makes most accesses local, which saves a tenth of an
-# iteration once it has found out where.
+# not know, at a price. Hierarchical stealing makes most accesses local, which saves two per cent of
+# an iteration once it has found out where, and makes its first iterations longer.
 #
 # One line of the table contradicts the paper: `cilk_h`, random stealing with everything in HBM, is
 # a little faster than BATS here, where the paper has BATS ahead by a fifth and more. Remote
