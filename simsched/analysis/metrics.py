@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from simsched.analysis.bounds import lower_bounds, traffic_bound_s
 from simsched.analysis.columns import BOUNDS, JOB_METRICS, SERVICE_METRICS
+from simsched.engine.ways import ways_of
 from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
 from simsched.trace.schema import Summary
@@ -34,6 +35,9 @@ SERIES = (
     "domain_local_bytes",
     "domain_remote_bytes",
     "node_footprint_bytes",
+    "link_name",
+    "link_bytes",
+    "link_percent",
     "iteration_partition_variance",
 )
 
@@ -66,6 +70,7 @@ def run_metrics(
         **_times(summary, machine),
         **_worker_times(summary),
         **_traffic(summary, machine),
+        **_links(summary, machine, worker_thread),
         **_caches(summary, machine),
         **_straggler(summary, machine),
         **_footprint(summary),
@@ -102,6 +107,7 @@ def metric_names(machine: Machine) -> list[str]:
         **_division(nothing, None),
     }
     names = [name for name, value in found.items() if not isinstance(value, list)]
+    names.insert(names.index("memory_side_hit_bytes"), "busiest_link_percent")
     services = SERVICE_METRICS if "copy_in" in machine.kinds else ()
     return [*names, *BOUNDS, *services, *JOB_METRICS]
 
@@ -252,6 +258,21 @@ def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
         row[f"{name}_bytes_per_s"] = int(own.sum()) / seconds
         row[f"iteration_{name}_bytes"] = own.tolist()
     return row
+
+
+def _links(summary: Summary, machine: Machine, worker_thread: NDArray[np.int32]) -> dict[str, Any]:
+    """Return the bytes on each link, messages too, and what that is of what links sustain."""
+    ways = ways_of(machine, worker_thread)
+    first, n_links = ways.n_nodes + ways.n_caches, len(machine.links)
+    crossed = ways.loads(summary.path_bytes)[first : first + n_links]
+    most = ways.bytes_per_s[first : first + n_links] * max(1, summary.makespan_ps) * PER_PS
+    percent = 100.0 * crossed / most
+    return {
+        "link_name": [link.name for link in machine.links],
+        "link_bytes": crossed.tolist(),
+        "link_percent": percent.tolist(),
+        "busiest_link_percent": float(percent.max(initial=0.0)),
+    }
 
 
 def _caches(summary: Summary, machine: Machine) -> dict[str, Any]:

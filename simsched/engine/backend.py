@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import index
 from typing import Protocol
 
 import numpy as np
@@ -13,9 +12,7 @@ from numpy.typing import NDArray
 from simsched.engine.interface.decisions import Record
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
-from simsched.files.errors import PolicyError
 from simsched.policy.contract.base import EngineState
-from simsched.policy.contract.records import told
 from simsched.trace.schema import Summary, Trace
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph
@@ -24,23 +21,6 @@ NOBODY = -1  #: worker argument of hooks when no worker is concerned
 
 #: group (NOBODY: as the plan says), instance, transfers, paces and wakes after the push
 ReadyAnswer = tuple[int, int, Sequence[Record]]
-
-
-def index_below(n_things: int, value: object, query: str) -> int:
-    """Return what a hook asks about as an index; `query` says which operand of which method.
-
-    Raises
-    ------
-    PolicyError
-        When there is no such thing.
-    """
-    try:
-        found = index(value)  # type: ignore[arg-type]
-    except TypeError:
-        found = NOBODY
-    if not 0 <= found < n_things:
-        raise PolicyError(f"{query}: found {told(value)}, accepted 0 to {n_things - 1}")
-    return found
 
 
 class Hooks(Protocol):
@@ -104,6 +84,8 @@ class IterationCounters:
     node_used_bytes: NDArray[np.int64]
     executed_by: NDArray[np.int32]
     executed_ps: NDArray[np.int64]
+    #: Of the run so far; shape (n_paths,).
+    path_bytes: NDArray[np.int64]
 
 
 class Backend(Protocol):

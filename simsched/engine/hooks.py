@@ -64,6 +64,11 @@ class PolicyHooks:
         self.orders: list[ResolvedPlan] = []
         self._woken, self._woken_ps = 0, -1
 
+    @property
+    def reading_ps(self) -> int:
+        """Time that reading loads has taken."""
+        return self._view.readings.number * self._view.machine.costs.counter_read_ps
+
     def attach(self, state: EngineState) -> None:
         self._view = self._before.during(state)
         self._engine = state

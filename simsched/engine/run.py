@@ -23,6 +23,7 @@ from simsched.engine.plans import resolve_plan
 from simsched.engine.replication import refuse_copied
 from simsched.engine.setup import Setup, set_up
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
+from simsched.engine.ways import LoadMeter
 from simsched.files.errors import ConfigurationError, PolicyError, expect, unknown_name
 from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
@@ -157,7 +158,8 @@ def _run(
     else:
         _divide(engine, problem, policy, view, state, hooks, account, progress)
         summary = account.complete(engine.summary())
-    summary = replace(summary, decisions=hooks.decisions, decision_ps=hooks.decision_ps)
+    decision_ps = hooks.decision_ps + hooks.reading_ps
+    summary = replace(summary, decisions=hooks.decisions, decision_ps=decision_ps)
     trace = engine.trace()
     if moves is not None:
         if trace is not None:
@@ -177,7 +179,7 @@ def _iterate(
     progress: Callable[[int, int], None] | None,
 ) -> None:
     """Run all iterations, with the policy's changes in between."""
-    workload = view.workload
+    workload, meter = view.workload, LoadMeter(view.machine, view.worker_thread)
     graphs = [(0, workload.init)] if workload.init is not None else []
     total = len(graphs) + workload.iterations
     plan: Plan | None = None
@@ -203,7 +205,7 @@ def _iterate(
             continue
         # The update's plan is for the next graph; after the initialisation that is the iteration
         # graph.
-        counters = _counters(engine.counters(), number)
+        counters = _counters(engine.counters(), number, meter)
         changed = _update(engine, problem, policy, view, state, counters, workload.graph)
         if changed is not None:
             (plan, resolved), planned = changed, workload.graph
@@ -225,6 +227,7 @@ def _divide(
         plan = policy.plan(view, state, account.graph)
         resolved = resolve_plan(plan, account.graph, problem)
     counters: Counters | None = None
+    meter = LoadMeter(view.machine, view.worker_thread)
     while True:
         graph = account.give(policy.divide(view, state, account.begin(), counters))
         number, given = number + 1, given + int(account.units[-1].sum())
@@ -237,7 +240,7 @@ def _divide(
             progress(given, total)
         if last:
             return
-        counters = _counters(measured, number, account)
+        counters = _counters(measured, number, meter, account)
         if not policy.overrides("on_iteration"):
             continue
         changed = _update(engine, problem, policy, view, state, counters, account.graph)
@@ -245,14 +248,18 @@ def _divide(
             plan, resolved = changed
 
 
-def _counters(measured: IterationCounters, number: int, account: Account | None = None) -> Counters:
+def _counters(
+    measured: IterationCounters, number: int, meter: LoadMeter, account: Account | None = None
+) -> Counters:
     """Return an iteration's counters as the policy sees them."""
     parts: dict[str, Any] = {}
     if account is not None:
         parts = {"part_units": account.units[-1], "part_s": account.part_s}
+    duration_s = (measured.end_ps - measured.start_ps) * PER_PS
+    node_load, link_load = meter.read(measured.path_bytes, duration_s)
     return Counters(
         iteration=number,
-        duration_s=(measured.end_ps - measured.start_ps) * PER_PS,
+        duration_s=duration_s,
         group_bytes=measured.group_bytes,
         group_missing_bytes=measured.group_missing_bytes,
         samples=measured.samples,
@@ -260,6 +267,8 @@ def _counters(measured: IterationCounters, number: int, account: Account | None 
         node_used_bytes=measured.node_used_bytes,
         executed_by=measured.executed_by,
         executed_ps=measured.executed_ps,
+        node_load=node_load,
+        link_load=link_load,
         **parts,
     )
 

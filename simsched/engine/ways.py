@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simsched.engine.paths import make_paths, most_mates
 from simsched.machine.caches import MemorySideCache
@@ -40,3 +41,39 @@ def ways_of(machine: Machine, worker_thread: IntArray) -> Ways:
         copy=paths.copy.astype(np.int64),
         latency_ps=paths.latency_ps,
     )
+
+
+class LoadMeter:
+    """What counters of controllers and links show from one reading to the next."""
+
+    def __init__(self, machine: Machine, worker_thread: IntArray) -> None:
+        self._machine, self._thread = machine, worker_thread
+        self._ways: Ways | None = None
+        self._before = np.zeros(0, np.int64)
+
+    def read(
+        self, path_bytes: NDArray[np.int64], seconds: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return loads of nodes and of links: what they have moved over what they sustain.
+
+        Parameters
+        ----------
+        path_bytes : ndarray of int64, shape (P,)
+            Bytes moved so far, by path.
+        seconds : float
+            Time since the last reading.
+
+        Returns
+        -------
+        tuple of ndarray of float64, shapes (n_nodes,), (n_links,)
+            Shares; 0 where no time has passed.
+        """
+        if self._ways is None:
+            self._ways = ways_of(self._machine, self._thread)
+            self._before = np.zeros_like(path_bytes)
+        moved, self._before = path_bytes - self._before, path_bytes
+        most = self._ways.bytes_per_s * seconds
+        share = np.divide(self._ways.loads(moved), most, out=np.zeros(len(most)), where=most > 0)
+        first = self._ways.n_nodes + self._ways.n_caches
+        n_nodes, n_links = len(self._machine.nodes), len(self._machine.links)
+        return share[:n_nodes], share[first : first + n_links]

@@ -134,6 +134,13 @@ def workers(row: Row) -> Iterator[dict[str, Any]]:
         yield {"worker": worker, "busy_s": busy, "acquire_s": acquire, "idle_s": idle}
 
 
+def links(row: Row) -> Iterator[dict[str, Any]]:
+    """Yield the links of a run's machine with the bytes on them and the share in use."""
+    columns = (row["link_name"], row["link_bytes"], row["link_percent"])
+    for link, n_bytes, percent in zip(*columns, strict=True):
+        yield {"link": link, "carried_bytes": n_bytes, "used_percent": percent}
+
+
 def jobs(row: Row) -> Iterator[dict[str, Any]]:
     """Yield the MapReduce jobs of a run, in the order of their first tasks."""
     times, counts = ("arrival_s", "maps_end_s", "end_s"), ("maps", "local_maps")

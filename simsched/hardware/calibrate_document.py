@@ -32,6 +32,7 @@ ASSUMED_COSTS = {
     "page_fault": ("1 us", "a fault without transfer"),
     "page_move": ("1 us", "beside the copy"),
     "hotness_sample": ("3 us", "as published for Knights Landing (BATS)"),
+    "counter_read": ("1 us", "a system call"),
 }
 
 

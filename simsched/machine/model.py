@@ -199,6 +199,7 @@ class RuntimeCosts:
     page_fault_ps: int = 0
     page_move_ps: int = 0
     hotness_sample_ps: int = 0
+    counter_read_ps: int = 0
     kernel_launch_ps: int = 0
     driver_look_ps: int = 0
     copy_hand_over_ps: int = 0

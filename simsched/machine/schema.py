@@ -285,6 +285,8 @@ class Costs(Section):
         Of each page that follows an access, besides copying its bytes.
     hotness_sample : time, optional
         Of sampling how often one page is accessed.
+    counter_read : time, optional
+        Of reading a counter of a memory controller or a link.
     kernel_launch : time, optional
         Of starting a kernel on a device and waiting for its end.
     driver_look : time, optional
@@ -312,6 +314,7 @@ class Costs(Section):
     page_fault: Sourced[Time] | None = None
     page_move: Sourced[Time] | None = None
     hotness_sample: Sourced[Time] | None = None
+    counter_read: Sourced[Time] | None = None
     kernel_launch: Sourced[Time] | None = None
     driver_look: Sourced[Time] | None = None
     copy_hand_over: Sourced[Time] | None = None

@@ -56,6 +56,11 @@ class Result(ResultData):
         return frames.frame_of(self.rows, frames.iterations)
 
     @property
+    def links(self) -> pd.DataFrame:
+        """One row per link of every run's machine: `carried_bytes` and `used_percent`."""
+        return frames.frame_of(self.rows, frames.links)
+
+    @property
     def workers(self) -> pd.DataFrame:
         """One row per worker of every run: `busy_s`, `acquire_s` and `idle_s`."""
         return frames.frame_of(self.rows, frames.workers)

@@ -55,10 +55,22 @@ class Ways:
         found = np.bincount(path, self.weight[here], len(self.ptr) - 1)
         return np.asarray(found, np.float64)
 
+    def loads(self, path_bytes: Int64Array) -> FloatArray:
+        """Return what bytes on paths, of shape (P,), come to on each resource; shape (R,)."""
+        crossing = np.repeat(path_bytes, np.diff(self.ptr)) * self.weight
+        found = np.bincount(self.resource, crossing, len(self.names))
+        return np.asarray(found, np.float64)
+
     @property
     def n_nodes(self) -> int:
         """Number of memory nodes."""
         return len(self.copy)
+
+    @property
+    def n_caches(self) -> int:
+        """Number of memory-side caches."""
+        nodes = self.names[: self.n_nodes]
+        return sum(CACHE_OF.format(name) in self.names for name in nodes)
 
     def moved(self, node: int) -> FloatArray:
         """Return the bytes that a node itself moves for a byte, by path; shape (P,).

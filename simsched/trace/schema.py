@@ -222,6 +222,9 @@ class Summary(RunCounters):
         in front of the node answers.
     node_hit_bytes : ndarray of int64, shape (I, N)
         Of these, the bytes that memory-side caches answer: the node itself does not move them.
+    path_bytes : ndarray of int64, shape (P,)
+        Bytes that flows and copies have moved on each path of the machine (event FLOW_END), in the
+        whole run.
     cache_hits, cache_misses : ndarray of int64, shape (I, D, L)
         Accesses by the cores of each domain that found all of their bytes, or not, at each level.
     cache_hit_bytes : ndarray of int64, shape (I, D, L)
@@ -264,6 +267,7 @@ class Summary(RunCounters):
     tasks_per_worker: NDArray[np.int64]
     node_bytes: NDArray[np.int64]
     node_hit_bytes: NDArray[np.int64]
+    path_bytes: NDArray[np.int64]
     cache_hits: NDArray[np.int64]
     cache_misses: NDArray[np.int64]
     cache_hit_bytes: NDArray[np.int64]

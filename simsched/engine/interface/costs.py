@@ -10,7 +10,7 @@ from simsched.machine.schema import Costs
 from simsched.names.docstrings import parameter_texts
 
 #: what policies charge, or other members say: no kernel does
-OF_OTHERS = ("page_migration_ps", "hotness_sample_ps", "kernel_launch_ps")
+OF_OTHERS = ("page_migration_ps", "hotness_sample_ps", "counter_read_ps", "kernel_launch_ps")
 UNITS = ("_ps", "_bytes")
 
 describe(

@@ -6,7 +6,8 @@ The simulation itself is in kernel/ and described in kernel/ssk.h.
 
 import numpy as np
 
-from simsched.engine.backend import IterationCounters, index_below
+from simsched.engine.backend import IterationCounters
+from simsched.policy.contract.records import index_below
 from simsched.engine.interface.decisions import HOOKS, refusal
 from simsched.engine.room import no_room_message, too_large_message
 from simsched.engine.stall import TOO_LONG, explain_stall
@@ -367,6 +368,7 @@ cdef class NativeBackend:
             node_used_bytes=_copy(m.node_used_bytes, (self.problem.n_nodes,), np.int64),
             executed_by=_copy(m.executed_by, (m.n_tasks,), np.int32),
             executed_ps=_copy(m.executed_ps, (0 if m.executed_ps is NULL else m.n_tasks,), np.int64),
+            path_bytes=_copy(ssk_sim_summary(self.sim).path_bytes, (len(self.problem.paths.latency_ps),), np.int64),
         )
 
     def summary(self):
@@ -394,6 +396,7 @@ cdef class NativeBackend:
                 s.node_bytes, (s.n_iterations, self.problem.n_domains, self.problem.n_nodes), np.int64
             ),
             node_hit_bytes=_copy(s.node_hit_bytes, (s.n_iterations, self.problem.n_nodes), np.int64),
+            path_bytes=_copy(s.path_bytes, (len(self.problem.paths.latency_ps),), np.int64),
             cache_hits=cached[..., 0].copy(),
             cache_misses=cached[..., 1].copy(),
             cache_hit_bytes=cached[..., 2].copy(),
@@ -422,6 +425,10 @@ cdef class NativeBackend:
         cdef int32_t g = _index(ssk_sim_n_groups(self.sim), group, "queue_length: group")
         cdef int32_t i = _index(ssk_sim_n_instances(self.sim, g), instance, "queue_length: instance")
         return ssk_sim_queue_length(self.sim, g, i)
+
+    def load(self, resource):
+        """Return the share of a resource's capacity that is in use."""
+        return ssk_sim_load(self.sim, _index(len(self.problem.resource_capacity), resource, "load: resource"))
 
     def running_task(self, worker):
         """Return the task whose segments the worker is executing, -1 when there is none."""

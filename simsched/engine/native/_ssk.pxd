@@ -70,6 +70,7 @@ cdef extern from "ssk.h" nogil:
         const ssk_iteration_t *iterations
         const int64_t *node_bytes
         const int64_t *node_hit_bytes
+        const int64_t *path_bytes
         const void *cache_counts
         const int64_t *steals
         const int64_t *failed_probes
@@ -122,6 +123,7 @@ cdef extern from "ssk.h" nogil:
     int32_t ssk_sim_n_groups(const ssk_sim_t *)
     int32_t ssk_sim_n_instances(const ssk_sim_t *, int32_t)
     int64_t ssk_sim_queue_length(const ssk_sim_t *, int32_t, int32_t)
+    double ssk_sim_load(const ssk_sim_t *, int32_t)
     int32_t ssk_sim_running_task(const ssk_sim_t *, int32_t)
     int ssk_sim_is_waiting(const ssk_sim_t *, int32_t)
     int32_t ssk_sim_block_home(const ssk_sim_t *, int32_t)

@@ -126,6 +126,7 @@ class SimpyBackend:
             node_used_bytes=self.memory.homes.used_bytes.copy(),
             executed_by=np.array(self.tasks.executed_by, np.int32),
             executed_ps=np.array(self.tasks.executed_ps if self.plan.times_tasks else [], np.int64),
+            path_bytes=self.record.path_bytes.copy(),
         )
 
     def migrate(

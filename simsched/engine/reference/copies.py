@@ -379,6 +379,7 @@ class Copies:
         sim.record.event(sim.now, EventKind.MIGRATE_END, NONE, NONE, copy.block, copy.target_node)
         sim.record.migrations += 1
         sim.record.migrated_bytes += size
+        sim.record.path_bytes[problem.paths.copy[copy.source_node, copy.target_node]] += size
         domain = int(problem.node_domain[copy.target_node])
         sim.record.node_bytes[-1][max(domain, 0), copy.source_node] += size
         driver = self._drivers.of(copy.source, copy.target)

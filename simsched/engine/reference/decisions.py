@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from simsched.engine.backend import NOBODY, Hooks, index_below
+from simsched.engine.backend import NOBODY, Hooks
 from simsched.engine.interface.decisions import DECISIONS, Reason, Record, fields_of, refusal
 from simsched.engine.reference.engine import Engine
 from simsched.engine.reference.executions import Executions
@@ -15,6 +15,7 @@ from simsched.engine.reference.worker import Worker
 from simsched.policy.contract.base import AcquireOrder
 from simsched.policy.contract.decisions import WHOLE_PACE, Exchange, Pace, Preempt, Transfer, Wake
 from simsched.policy.contract.executions import Duplicate, Kill
+from simsched.policy.contract.records import index_below
 from simsched.trace.schema import NONE, EventKind
 
 

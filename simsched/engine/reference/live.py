@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from simsched.engine.backend import index_below
 from simsched.engine.reference.copies import Copies
 from simsched.engine.reference.engine import Engine
 from simsched.engine.reference.executions import Executions
 from simsched.engine.reference.worker import Worker
 from simsched.policy.contract.executions import Progress
+from simsched.policy.contract.records import index_below
 from simsched.trace.schema import NONE
 
 
@@ -35,6 +35,10 @@ class Live:
         pools_of_group = pools[index_below(len(pools), group, "queue_length: group")]
         place = index_below(len(pools_of_group), instance, "queue_length: instance")
         return len(pools_of_group[place])
+
+    def load(self, resource: int) -> float:
+        sharing = self._engine.sharing
+        return sharing.load(index_below(sharing.n_resources, resource, "load: resource"))
 
     def running_task(self, worker: int) -> int:
         segment = self._workers[self._worker(worker, "running_task")].segment

@@ -35,6 +35,7 @@ class Record(RunCounters):
         self.end_ps: list[int] = []
         self.node_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
         self.node_hit_bytes: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
+        self.path_bytes = np.zeros(len(problem.paths.latency_ps), np.int64)
         self.workers = [WorkerCounters() for _ in range(problem.n_workers)]
         self.cache_hits: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
         self.cache_misses: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]] = []
@@ -114,6 +115,7 @@ class Record(RunCounters):
             **by_worker([asdict(counters) for counters in self.workers]),
             node_bytes=np.array(self.node_bytes, np.int64).reshape(-1, *self._shape),
             node_hit_bytes=np.array(self.node_hit_bytes, np.int64).reshape(-1, self._shape[1]),
+            path_bytes=self.path_bytes,
             cache_hits=hits,
             cache_misses=misses,
             cache_hit_bytes=hit_bytes,

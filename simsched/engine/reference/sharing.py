@@ -76,6 +76,7 @@ class Sharing:
         self._flows: dict[int, int] = {}  # flows of each class that has any
         self._rated: dict[int, int] = {}  # the same when rates were computed; other rates are 0
         self._capacity = [float(c) for c in problem.resource_capacity]
+        self.n_resources = len(self._capacity)
         gradual = problem.resource_gradual
         self._gradual = [False] * len(self._capacity) if gradual is None else gradual.tolist()
         self._latency_ps = [int(latency) for latency in paths.latency_ps]
@@ -193,19 +194,19 @@ class Sharing:
         for resource, _ in self._classes[path * self._n_mates].loads:
             slope, bend = self._latency_growth[resource]
             if slope > 0.0:
-                load = min(self.load(resource) / self._capacity[resource], 1.0)
+                load = self.load(resource)
                 growth += slope * load / (1.0 - bend * load)
         return idle + math.ceil(idle * growth)
 
     def load(self, resource: int) -> float:
-        """Return what loads a resource since rates were last computed, in bytes per ps."""
+        """Return the share of a resource's capacity in use since rates were last computed."""
         total = 0.0
         for index in sorted(self._rated):
             cls = self._classes[index]
             for crossed, weight in cls.loads:
                 if crossed == resource:
                     total += self._rated[index] * weight * cls.rate
-        return total
+        return min(total / self._capacity[resource], 1.0)
 
     def capacity(self, resource: int, crossing: list[tuple[int, float]]) -> float:
         """Return the capacity of a resource that (class, flows * weight) cross."""

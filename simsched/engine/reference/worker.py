@@ -426,6 +426,7 @@ class Worker:
             yield from self._wait()
             path = self._path(segment)  # another one after an exchange
             sim.record.event(sim.now, EventKind.FLOW_END, self.index, segment.task, path, size)
+            sim.record.path_bytes[path] += size
             segment.flows.pop(0)
             segment.flowing = False
         segment.tail_end_ps = sim.now + segment.tail_ps
@@ -476,7 +477,10 @@ class Worker:
         else:
             spent = sim.now - self.began_ps
             for node, way, size in segment.flows:  # what they have not moved
-                left = sim.sharing.stop(self.index, sim.now, sim.lag) if segment.flowing else size
+                left: float = size
+                if segment.flowing:
+                    left = sim.sharing.stop(self.index, sim.now, sim.lag)
+                    sim.record.path_bytes[self._path(segment)] += size - math.floor(left)
                 segment.flowing = False
                 sim.record.node_bytes[-1][self.domain, node] -= math.floor(left)
                 if way == HIT:
@@ -526,6 +530,7 @@ class Worker:
                 yield from self._wait()
             homes.node[block] = target
             homes.give_back(source, block)
+            sim.record.path_bytes[sim.problem.paths.copy[source, target]] += size
             sim.record.event(sim.now, EventKind.MIGRATE_END, self.index, NONE, block, target)
             sim.record.migrations += 1
             sim.record.migrated_bytes += size

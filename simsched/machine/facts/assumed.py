@@ -70,6 +70,7 @@ COSTS = {
     "page_fault": "1 us",
     "page_move": "1 us",
     "hotness_sample": "3 us",
+    "counter_read": "1 us",
 }
 COST = "order of magnitude on hosts with a work-stealing runtime"
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,11 @@ class Counters:
         Present home of each block; -1 when it has none yet.
     node_used_bytes : ndarray of int64, shape (n_nodes,)
         Bytes of blocks on each node.
+    node_load : ndarray of float64, shape (n_nodes,)
+        Bytes that flows of the iteration have moved on each node, over what it sustains in that
+        time: accesses and copies, more than their bytes where remote or written ones cost more.
+    link_load : ndarray of float64, shape (n_links,)
+        The same of links; with messages of cache coherence.
     executed_by : ndarray of int32, shape (n_tasks,)
         Worker on which each task ended.
     executed_ps : ndarray of int64, shape (n_tasks,) or (0,)
@@ -53,5 +59,7 @@ class Counters:
     node_used_bytes: Int64Array
     executed_by: Int32Array
     executed_ps: Int64Array
+    node_load: FloatArray = field(default_factory=lambda: np.empty(0))
+    link_load: FloatArray = field(default_factory=lambda: np.empty(0))
     part_units: Int64Array = field(default_factory=lambda: np.empty(0, np.int64))
     part_s: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))

@@ -303,3 +303,20 @@ def said_of(what: str) -> Iterator[None]:
         if str(error).startswith("policy "):
             raise
         raise PolicyError(f"{what}: {error}") from error
+
+
+def index_below(n_things: int, value: object, query: str) -> int:
+    """Return what a hook asks about as an index; `query` says which operand of which method.
+
+    Raises
+    ------
+    PolicyError
+        When there is no such thing.
+    """
+    try:
+        found = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        found = -1
+    if not 0 <= found < n_things:
+        raise PolicyError(f"{query}: found {told(value)}, accepted 0 to {n_things - 1}")
+    return found

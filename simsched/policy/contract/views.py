@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from simsched.machine.model import Machine
 from simsched.policy.contract.estimates import estimate_ops
 from simsched.policy.contract.executions import Progress
+from simsched.policy.contract.records import index_below
 from simsched.workload.graph import TaskGraph, Workload
 
 Int32Array = NDArray[np.int32]
@@ -25,6 +26,9 @@ class EngineState(Protocol):
 
     def queue_length(self, group: int, instance: int) -> int:
         """Return the number of entries in a pool."""
+
+    def load(self, resource: int) -> float:
+        """Return the share in use of what a resource sustains; see `HookView.node_load`."""
 
     def running_task(self, worker: int) -> int:
         """Return the task whose segments the worker is executing, -1 when there is none."""
@@ -59,6 +63,13 @@ class EngineState(Protocol):
 
         0 unless the plan times tasks.
         """
+
+
+@dataclass(eq=False)
+class Readings:
+    """How often hooks have read a load."""
+
+    number: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +152,49 @@ class HookView(PlanView):
     ----------
     live : EngineState
         What is going on.
+    readings : Readings
+        How often loads have been read.
     """
 
     live: EngineState
+    readings: Readings = field(default_factory=Readings)
+
+    def node_load(self, node: int) -> float:
+        """Return the share of what a memory node sustains that is in use, 0 to 1.
+
+        It is that since flows began or ended last, as counters of its controller show it. Each
+        reading takes `counter_read` of the machine's costs, which the run counts as time of
+        decisions: `policy_decision_s`.
+
+        Parameters
+        ----------
+        node : int
+            Number of the node.
+
+        Returns
+        -------
+        float
+            Bytes per second of all flows through the node, over what it sustains.
+        """
+        return self._load(index_below(len(self.machine.nodes), node, "node_load: node"))
+
+    def link_load(self, link: int) -> float:
+        """Return the share of what a link sustains that is in use, 0 to 1; see `node_load`.
+
+        Parameters
+        ----------
+        link : int
+            Number of the link in the machine's.
+
+        Returns
+        -------
+        float
+            Bytes per second of all flows and messages on the link, over what it sustains.
+        """
+        place = index_below(len(self.machine.links), link, "link_load: link")
+        cached = sum(node.memory_side_cache is not None for node in self.machine.nodes)
+        return self._load(len(self.machine.nodes) + cached + place)
+
+    def _load(self, resource: int) -> float:
+        self.readings.number += 1
+        return self.live.load(resource)

@@ -156,6 +156,7 @@ typedef struct {
     const ssk_iteration_t *iterations;
     const int64_t *node_bytes;     /* n_iterations x n_domains x n_nodes */
     const int64_t *node_hit_bytes; /* n_iterations x n_nodes */
+    const int64_t *path_bytes;     /* n_paths */
     const ssk_cache_counts_t *cache_counts; /* n_iterations x n_domains x n_levels */
     const int64_t *steals, *failed_probes; /* n_distances */
     const int64_t *node_peak_bytes;        /* n_nodes */
@@ -254,6 +255,8 @@ int64_t ssk_sim_now(const ssk_sim_t *sim);
 int32_t ssk_sim_n_groups(const ssk_sim_t *sim);
 int32_t ssk_sim_n_instances(const ssk_sim_t *sim, int32_t group);
 int64_t ssk_sim_queue_length(const ssk_sim_t *sim, int32_t group, int32_t instance);
+/* Share of a resource's capacity in use since rates were last computed, 1 at most. */
+double ssk_sim_load(const ssk_sim_t *sim, int32_t resource);
 int32_t ssk_sim_running_task(const ssk_sim_t *sim, int32_t worker);
 int ssk_sim_is_waiting(const ssk_sim_t *sim, int32_t worker);
 int32_t ssk_sim_block_home(const ssk_sim_t *sim, int32_t block);

@@ -549,6 +549,7 @@ int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity)
     ssk_event(sim, SSK_MIGRATE_END, SSK_NONE, SSK_NONE, copy.block, copy.target_node);
     sim->counters.migrations++;
     sim->counters.migrated_bytes += size;
+    sim->path_bytes[path_between(p, copy.source_node, copy.target_node)] += size;
     sim->node_bytes_now[ssk_max(p->node_domain[copy.target_node], 0) * p->n_nodes + copy.source_node] += size;
     return ssk_start_copies(sim);
 }

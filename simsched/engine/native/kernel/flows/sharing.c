@@ -119,6 +119,12 @@ static double load_now(const ssk_flows_t *self, int32_t x)
     return load;
 }
 
+double ssk_load_share(const ssk_flows_t *self, int32_t resource)
+{
+    double load = load_now(self, resource) / self->problem->resource_capacity[resource];
+    return load < 1.0 ? load : 1.0;
+}
+
 int64_t ssk_loaded_latency(const ssk_flows_t *self, int32_t path)
 {
     const ssk_problem_t *p = self->problem;
@@ -128,8 +134,7 @@ int64_t ssk_loaded_latency(const ssk_flows_t *self, int32_t path)
         int32_t x = p->path_resource[i];
         if (p->latency_slope[x] == 0.0)
             continue;
-        double load = load_now(self, x) / p->resource_capacity[x];
-        load = load < 1.0 ? load : 1.0;
+        double load = ssk_load_share(self, x);
         growth += p->latency_slope[x] * load / (1.0 - p->latency_bend[x] * load);
     }
     return ssk_add_ps(idle, ssk_ceil_ps((double)idle * growth));

@@ -37,8 +37,10 @@ static void take_back_bytes(ssk_sim_t *sim, int32_t worker)
     int64_t left = 0;
     for (int32_t i = w->flow; i < w->n_flows; i++) {
         int64_t of_flow = w->flow_bytes[i];
-        if (w->flowing)
+        if (w->flowing) {
             of_flow = (int64_t)ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag);
+            sim->path_bytes[w->flow_path] += w->flow_bytes[i] - of_flow;
+        }
         w->flowing = false;
         left += of_flow;
         if (w->flow_way[i] == SSK_WAY_HIT)

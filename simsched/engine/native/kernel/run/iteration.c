@@ -380,7 +380,9 @@ int ssk_copy_ended(ssk_sim_t *sim, int32_t worker)
 {
     ssk_worker_t *w = &sim->workers[worker];
     int64_t size = sim->problem.block_bytes[w->move_block];
-    ssk_give_memory_back(sim, sim->home[w->move_block], w->move_block);
+    int32_t source = sim->home[w->move_block];
+    sim->path_bytes[sim->problem.path_copy[source * sim->problem.n_nodes + w->move_node]] += size;
+    ssk_give_memory_back(sim, source, w->move_block);
     sim->home[w->move_block] = w->move_node;
     ssk_event(sim, SSK_MIGRATE_END, worker, SSK_NONE, w->move_block, w->move_node);
     sim->counters.migrations++;

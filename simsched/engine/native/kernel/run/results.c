@@ -1,6 +1,7 @@
 /*
  * Reading a simulation: live state for hooks, results, explanation of a stall.
  */
+#include "flows/sharing.h"
 #include "run/sim.h"
 
 ssk_failure_t ssk_sim_failure(const ssk_sim_t *sim)
@@ -28,6 +29,11 @@ int64_t ssk_sim_queue_length(const ssk_sim_t *sim, int32_t group, int32_t instan
     if (instance < 0 || instance >= ssk_sim_n_instances(sim, group))
         return 0;
     return ssk_pools_at(&sim->pools, group, instance)->count;
+}
+
+double ssk_sim_load(const ssk_sim_t *sim, int32_t resource)
+{
+    return resource >= 0 && resource < sim->problem.n_resources ? ssk_load_share(&sim->flows, resource) : 0.0;
 }
 
 int32_t ssk_sim_running_task(const ssk_sim_t *sim, int32_t worker)
@@ -89,6 +95,7 @@ ssk_summary_t ssk_sim_summary(const ssk_sim_t *sim)
         .iterations = sim->iterations,
         .node_bytes = sim->node_bytes,
         .node_hit_bytes = sim->node_hit_bytes,
+        .path_bytes = sim->path_bytes,
         .cache_counts = sim->cache_counts,
         .steals = sim->steals,
         .failed_probes = sim->failed_probes,

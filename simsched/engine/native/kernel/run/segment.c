@@ -282,6 +282,7 @@ int ssk_flow_ended(ssk_sim_t *sim, int32_t worker)
 {
     ssk_worker_t *w = &sim->workers[worker];
     ssk_event(sim, SSK_FLOW_END, worker, w->task, w->flow_path, w->flow_bytes[w->flow]);
+    sim->path_bytes[w->flow_path] += w->flow_bytes[w->flow];
     w->flow++;
     w->flowing = false;
     return SSK_ACT_FLOW;

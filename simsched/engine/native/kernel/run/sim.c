@@ -58,7 +58,8 @@ static int alloc_memory(ssk_sim_t *sim)
     sim->home = ssk_new(&sim->allocator, (size_t)p->n_blocks, sizeof(*sim->home));
     sim->node_used = ssk_new(&sim->allocator, (size_t)p->n_nodes, sizeof(*sim->node_used));
     sim->node_peak = ssk_new(&sim->allocator, (size_t)p->n_nodes, sizeof(*sim->node_peak));
-    if (!sim->home || !sim->node_used || !sim->node_peak ||
+    sim->path_bytes = ssk_new(&sim->allocator, (size_t)p->n_paths, sizeof(*sim->path_bytes));
+    if (!sim->home || !sim->node_used || !sim->node_peak || !sim->path_bytes ||
         ssk_replicas_alloc(&sim->replicas, &sim->allocator, p) != SSK_OK)
         return SSK_ERR_MEMORY;
     for (int32_t block = 0; block < p->n_blocks; block++) {
@@ -169,6 +170,7 @@ void ssk_sim_free(ssk_sim_t *sim)
         sim->steals,   sim->iterations, sim->node_bytes,  sim->group_bytes, sim->samples,      sim->last_period,
         sim->failed_probes, sim->cache_counts, sim->group_missing, sim->node_peak, sim->marks,
         sim->executed_ps, sim->pace, sim->grouped, sim->node_faults, sim->expected, sim->node_hit_bytes,
+        sim->path_bytes,
     };
     for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
         ssk_delete(&allocator, blocks[i]);

@@ -164,6 +164,7 @@ struct ssk_sim {
     ssk_failure_t failure;
     ssk_iteration_t *iterations;
     int64_t *node_bytes, *node_hit_bytes;
+    int64_t *path_bytes; /* per path, of the whole run */
     ssk_cache_counts_t *cache_counts;
     int32_t n_iterations;
     size_t iterations_capacity, node_bytes_capacity, node_hit_bytes_capacity, cache_counts_capacity;
