@@ -7,7 +7,7 @@ share a cache, and its memory nodes below. Blocks of a socket stand side by side
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -403,6 +403,33 @@ def _link_ends(machine: Machine) -> tuple[dict[int, tuple[int, int]], list[int]]
     return direct, [link for link in pairs if link not in direct]
 
 
+def _hubs(machine: Machine, shared: Iterable[int]) -> list[tuple[frozenset[int], frozenset[int]]]:
+    """Return where shared links are: the domains at one end, if all that cross it are, and users.
+
+    Links in the same place are one hub.
+    """
+    found = {}
+    for link in shared:
+        ends = [
+            {domain, domain if node.domain is None else node.domain}
+            for domain, row in enumerate(machine.paths)
+            for node, path in zip(machine.nodes, row, strict=True)
+            if link in path.links
+        ]
+        if ends:
+            near = frozenset(set(ends[0]).intersection(*ends[1:]))
+            found[near, frozenset(set().union(*ends))] = link
+    return list(found)
+
+
+def _middle(
+    place: Mapping[int, tuple[float, float]], domains: Iterable[int]
+) -> tuple[float, float]:
+    """Return the mean of places."""
+    x, y = np.mean([place[domain] for domain in sorted(domains)], axis=0).tolist()
+    return x, y
+
+
 def _bandwidths(machine: Machine, links: Iterable[int]) -> list[float]:
     return sorted({machine.links[link].bandwidth_bytes_per_s for link in links}, reverse=True)
 
@@ -432,11 +459,16 @@ def _draw_network(axes: Axes, machine: Machine, x: float, y: float, radius: floa
         (x0, y0), (x1, y1) = place[left], place[right]
         colour = LINK_COLOURS[rank % len(LINK_COLOURS)]
         axes.plot([x0, x1], [y0, y1], color=colour, linewidth=2.2 if rank == 0 else 1.4, zorder=2)
-    if shared:
-        for x0, y0 in place.values():
-            axes.plot([x0, x], [y0, y], color=SHARED_COLOUR, linewidth=1.4, zorder=1)
-        hub = Rectangle((x - 0.14, y - 0.14), 0.28, 0.28, facecolor=SHARED_COLOUR, zorder=3)
-        axes.add_patch(hub)
+    for near, users in _hubs(machine, shared):
+        hub_x, hub_y = _middle(place, near) if near else _middle(place, users)
+        if near:  # on the way to the others
+            hub_x, hub_y = x + 0.5 * (hub_x - x), y + 0.5 * (hub_y - y)
+        for domain in sorted(users):
+            x0, y0 = place[domain]
+            width = 2.2 if domain in near else 1.0
+            axes.plot([x0, hub_x], [y0, hub_y], color=SHARED_COLOUR, linewidth=width, zorder=1)
+        corner = hub_x - 0.11, hub_y - 0.11
+        axes.add_patch(Rectangle(corner, 0.22, 0.22, facecolor=SHARED_COLOUR, zorder=3))
     for domain, (x0, y0) in place.items():
         axes.add_patch(Circle((x0, y0), 0.19, facecolor="white", edgecolor="#444444", zorder=4))
         _label(axes, x0, y0, str(domain), size=8)

@@ -272,7 +272,8 @@ def _nodes(file: schema.MachineFile, n_domains: int) -> tuple[list[str], list[Me
             check_domains(memory.at, n_domains, ("memory", entry, "at"))
             domains = list(memory.at)
         for domain in domains:
-            name = entry if domain is None else f"{entry}{domain}"
+            between = "_" if entry[-1].isdigit() else ""  # node 2 of domain 8 is not 28
+            name = entry if domain is None else f"{entry}{between}{domain}"
             if any(node.name == name for node in nodes):
                 raise FieldError(
                     ("memory", entry), f"found a second node {name!r}, accepted: unique names"

@@ -8,8 +8,8 @@ import pytest
 
 from simsched.machine import list_machines, load_machine
 from simsched.machine.caches import MemorySideCache
-from simsched.machine.draw import _link_ends, _ring, draw_machine
-from simsched.machine.model import RuntimeCosts
+from simsched.machine.draw import _hubs, _link_ends, _ring, draw_machine
+from simsched.machine.model import Link, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.report.show import describe
 from simsched.report.show.machine import ranges
@@ -113,6 +113,31 @@ def test_links_are_told_apart_by_who_crosses_them() -> None:
     assert _ring(4, direct.values()) == [0, 1, 3, 2]
     crossbar = make_machine(domains=3, link_bandwidth_bytes_per_s=1e9)
     assert _link_ends(crossbar) == ({}, [0])
+
+
+def test_a_listed_link_is_drawn_where_those_are_who_cross_it() -> None:
+    # Four domains: a link that all paths to and from domain 3 cross, and one of domains 0 and 1.
+    machine = make_machine(domains=4)
+    rows = [list(row) for row in machine.paths]
+    for other in range(3):
+        rows[other][3] = replace(rows[other][3], links=(0,))
+        rows[3][other] = replace(rows[3][other], links=(0,))
+    rows[0][1] = replace(rows[0][1], links=(1, 1))
+    rows[0][0] = replace(rows[0][0], links=(1,))
+    links = (Link("card", 1e9), Link("cable", 1e9))
+    machine = replace(machine, paths=tuple(map(tuple, rows)), links=links)
+    direct, shared = _link_ends(machine)
+    assert (direct, shared) == ({}, [0, 1])
+    assert _hubs(machine, shared) == [({3}, {0, 1, 2, 3}), ({0}, {0, 1})]
+
+
+def test_nodes_of_entries_that_end_in_a_number_have_it_apart(tmp_path: Path) -> None:
+    text = Path("machines/toy_1fast_3slow.yaml").read_text(encoding="utf-8")
+    file = tmp_path / "numbered.yaml"
+    file.write_text(text.replace("\n  dram:\n", "\n  dram2:\n"), encoding="utf-8")
+    machine = load_machine(file)
+    assert [node.name for node in machine.nodes] == ["dram2_0"]
+    assert "dram2 (DRAM): node 0, one in each domain" in as_text(describe(machine))
 
 
 def test_runs_of_numbers_are_shortened() -> None:

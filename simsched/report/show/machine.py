@@ -60,8 +60,13 @@ def memory_entry(node: MemoryNode) -> str:
 
     >>> memory_entry(MemoryNode("dram3", "DRAM", 1, 1.0, 1.0, domain=3))
     'dram'
+    >>> memory_entry(MemoryNode("hbm2_8", "HBM", 1, 1.0, 1.0, domain=8))
+    'hbm2'
     """
-    return node.name if node.domain is None else node.name.removesuffix(str(node.domain))
+    if node.domain is None:
+        return node.name
+    name = node.name.removesuffix(str(node.domain))
+    return name[:-1] if name.endswith("_") and name[-2:-1].isdigit() else name
 
 
 def ranges(numbers: Iterable[int]) -> str:
