@@ -140,7 +140,7 @@ def test_a_cache_is_drawn_under_one_row_or_beside_all(
         (
             "capacity: [1 MiB, ",
             "capacity: [0 B, ",
-            "L2.cores.small.latency: found beside a capacity of 0 B, accepted: with cores that have",
+            "L2.cores.small.latency: found beside a capacity of 0 B, accepted: with cores that",
         ),
         (SMALL, "      small: {}", "L2.cores.small: found nothing, accepted: capacity, bandwidth,"),
         (

@@ -6,26 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from simsched.machine.facts.contents import Assumed
 from simsched.machine.facts.gathered import Gathered
 
 Pair = list[Any]
-
-#: What matters for programs that wait for memory, the most important first.
-WEIGHTS = ("bandwidth of", "core_cap", "bandwidth between", "latency of paths", "cache")
-
-
-@dataclass(frozen=True)
-class Assumed:
-    """An assumed value: what it is, as a person would say it, and the value."""
-
-    what: str
-    value: str
-
-    @property
-    def weight(self) -> int:
-        """Place among what matters for bandwidth-bound programs; the least is first."""
-        found = (i for i, start in enumerate(WEIGHTS) if self.what.startswith(start))
-        return next(found, len(WEIGHTS))
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T", covariant=True)
 
@@ -96,6 +96,43 @@ class Matrix:
         return len(self.values), len(self.values[0])
 
 
+#: What matters for programs that wait for memory, the most important first.
+WEIGHTS = ("bandwidth of", "core_cap", "bandwidth between", "latency of paths", "cache")
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """An assumed value: what it is, as a person would say it, and the value."""
+
+    what: str
+    value: str
+
+    @property
+    def weight(self) -> int:
+        """Place among what matters for bandwidth-bound programs; the least is first."""
+        found = (i for i, start in enumerate(WEIGHTS) if self.what.startswith(start))
+        return next(found, len(WEIGHTS))
+
+
+@dataclass(frozen=True)
+class Whole:
+    """All of a machine, from one file alone.
+
+    Parameters
+    ----------
+    document : dict of str to object
+        Content of the machine file.
+    summary : dict of str to object
+        What is counted in it, and the formats.
+    assumed : tuple of Assumed
+        Every assumed value.
+    """
+
+    document: dict[str, Any]
+    summary: dict[str, Any]
+    assumed: tuple[Assumed, ...]
+
+
 @dataclass(frozen=True)
 class Facts:
     """What one file says; what it does not say is None or empty.
@@ -128,6 +165,8 @@ class Facts:
         Beside those of the topology.
     warnings : tuple of str
         What a user should know.
+    whole : Whole, optional
+        The machine, where the file says everything: then it comes alone.
     """
 
     format: str
@@ -145,3 +184,4 @@ class Facts:
     one_way_ns: Matrix | None = None
     devices: tuple[Device, ...] = ()
     warnings: tuple[str, ...] = ()
+    whole: Whole | None = None

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simsched.machine.facts.content import Assumed, most_important
+from simsched.files.errors import ConfigurationError
+from simsched.machine.facts.content import most_important
+from simsched.machine.facts.contents import Assumed, Whole
 from simsched.machine.facts.document import Document
 from simsched.machine.facts.gathered import gather
 from simsched.machine.facts.registry import read_facts
@@ -69,7 +71,11 @@ def described(paths: Sequence[Path], format_name: str | None = None) -> Describe
     ConfigurationError
         A file cannot be read, has another format, or contradicts another one.
     """
-    gathered = gather([(path, read_facts(path, format_name)) for path in paths])
+    facts = [(path, read_facts(path, format_name)) for path in paths]
+    for path, found in facts:
+        if found.whole is not None:
+            return _alone(path, found.whole, found.warnings, len(facts))
+    gathered = gather(facts)
     topology = gathered.topology
     content = Document(gathered)
     n_packages = len({core.package for core in topology.cores})
@@ -89,3 +95,12 @@ def described(paths: Sequence[Path], format_name: str | None = None) -> Describe
     )
     warnings = [*gathered.warnings, *content.warnings]
     return Described(document_yaml(document), summary, tuple(content.assumed), tuple(warnings))
+
+
+def _alone(path: Path, whole: Whole, warnings: tuple[str, ...], n_files: int) -> Described:
+    """Return the machine of a file that says everything; refuse others beside it."""
+    if n_files > 1:
+        raise ConfigurationError(
+            f"{path}: found {n_files - 1} more files beside a whole machine, accepted it alone"
+        )
+    return Described(document_yaml(whole.document), whole.summary, whole.assumed, warnings)

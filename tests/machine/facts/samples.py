@@ -167,3 +167,44 @@ NVIDIA_TOPO = (
     "GPU0\t X \tNV4\t0-1,4-5\t0\t\tN/A\n"
     "GPU1\tNV4\t X \t2-3,6-7\t1\t\tN/A\n"
 )
+
+SIMGRID_DIRECT = """
+    <route src="Jupiter" dst="Fafard"><link_ctn id="6"/><link_ctn id="3"/></route>"""
+SIMGRID = f"""<?xml version='1.0'?>
+<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
+<platform version="4.1">
+  <zone id="zone0" routing="Full">
+    <host id="Tremblay" speed="98.095Mf"/>
+    <host id="Jupiter" speed="76.296Mf" core="4"/>
+    <host id="Fafard" speed="76.296Mf,38.148Mf" core="4"/>
+    <link id="6" bandwidth="41.279125MBps" latency="59.904us"/>
+    <link id="3" bandwidth="34.285625MBps" latency="514.433us"/>
+    <link id="7" bandwidth="100Mbps" latency="1ms" sharing_policy="SPLITDUPLEX"/>
+    <link id="inside" bandwidth="1GBps" latency="10us" sharing_policy="FATPIPE"/>
+    <route src="Tremblay" dst="Jupiter"><link_ctn id="6"/><link_ctn id="inside"/></route>
+    <route src="Tremblay" dst="Fafard">
+      <link_ctn id="7" direction="UP"/><link_ctn id="3"/>
+    </route>{SIMGRID_DIRECT}
+  </zone>
+</platform>
+"""
+SIMGRID_CLUSTER = """<platform version="4.1">
+  <zone id="world" routing="Full">
+    <cluster id="griffon" prefix="griffon-" suffix=".example" radical="1-94" speed="2Gf" core="8"
+      bw="125MBps" lat="50us" bb_bw="2.25GBps" bb_lat="500us"/>
+  </zone>
+</platform>
+"""
+SIMGRID_TWO = """<platform version="4.1">
+  <zone id="world" routing="Full">
+    <cluster id="a" prefix="a-" suffix="" radical="0-2" speed="1Gf" core="2" bw="125MBps"
+      lat="50us"/>
+    <cluster id="b" prefix="b-" suffix="" radical="0-1" speed="2Gf" core="2" bw="1.25GBps"
+      lat="10us" bb_bw="10GBps" bb_lat="5us"/>
+    <link id="wan" bandwidth="1GBps" latency="10ms"/>
+    <zoneRoute src="a" dst="b" gw_src="a-a_router" gw_dst="b-b_router">
+      <link_ctn id="wan"/>
+    </zoneRoute>
+  </zone>
+</platform>
+"""

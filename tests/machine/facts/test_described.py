@@ -26,6 +26,7 @@ FORMATS = {
     "bandwidth_table": samples.TABLE,
     "core_to_core": samples.CORE_TO_CORE,
     "nvidia_topo": samples.NVIDIA_TOPO,
+    "simgrid": samples.SIMGRID,
 }
 
 Write = Callable[[str, str], Path]
