@@ -100,6 +100,7 @@ def metric_names(machine: Machine) -> list[str]:
         **_times(nothing, machine),
         **_worker_times(nothing),
         **_traffic(nothing, machine),
+        "busiest_link_percent": 0.0,
         **_caches(nothing, machine),
         **_straggler(nothing, machine),
         **_footprint(nothing),
@@ -107,7 +108,6 @@ def metric_names(machine: Machine) -> list[str]:
         **_division(nothing, None),
     }
     names = [name for name, value in found.items() if not isinstance(value, list)]
-    names.insert(names.index("memory_side_hit_bytes"), "busiest_link_percent")
     services = SERVICE_METRICS if "copy_in" in machine.kinds else ()
     return [*names, *BOUNDS, *services, *JOB_METRICS]
 

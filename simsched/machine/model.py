@@ -207,6 +207,16 @@ class RuntimeCosts:
     device_chunk_bytes: int = 0
 
 
+def node_name(entry: str, domain: int | None) -> str:
+    """Return the name of a machine file's memory entry in a domain, or of the whole machine.
+
+    >>> node_name("hbm", 8), node_name("hbm2", 8), node_name("disk", None)
+    ('hbm8', 'hbm2_8', 'disk')
+    """
+    between = "_" if entry[-1].isdigit() else ""
+    return entry if domain is None else f"{entry}{between}{domain}"
+
+
 def cost_name(field_name: str) -> str:
     """Return how machine files call a field of :class:`RuntimeCosts`: without its unit."""
     return field_name.removesuffix("_ps").removesuffix("_bytes")

@@ -26,6 +26,7 @@ from simsched.machine.model import (
     Path,
     RuntimeCosts,
     cost_name,
+    node_name,
 )
 from simsched.machine.saturation import gradual_links, gradual_nodes
 from simsched.machine.schema_caches import Cache, CacheOfCores
@@ -272,8 +273,7 @@ def _nodes(file: schema.MachineFile, n_domains: int) -> tuple[list[str], list[Me
             check_domains(memory.at, n_domains, ("memory", entry, "at"))
             domains = list(memory.at)
         for domain in domains:
-            between = "_" if entry[-1].isdigit() else ""  # node 2 of domain 8 is not 28
-            name = entry if domain is None else f"{entry}{between}{domain}"
+            name = node_name(entry, domain)
             if any(node.name == name for node in nodes):
                 raise FieldError(
                     ("memory", entry), f"found a second node {name!r}, accepted: unique names"

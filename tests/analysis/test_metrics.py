@@ -19,7 +19,8 @@ from simsched.analysis.metrics import (
     run_metrics,
 )
 from simsched.engine.run import BACKENDS, simulate
-from simsched.machine.model import RuntimeCosts
+from simsched.engine.ways import ways_of
+from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.contract.base import Counters, PlanView, Update
@@ -128,6 +129,7 @@ def test_the_straggler_is_the_socket_with_the_fewest_local_accesses() -> None:
         ]
     )
     summary = counters(
+        machine,
         node_bytes,
         cache_missing_bytes=np.array([[[9]] * 3, [[64], [6400], [0]], [[64], [63], [0]]]),
     )
@@ -146,13 +148,15 @@ def test_the_straggler_is_the_socket_with_the_fewest_local_accesses() -> None:
     assert row["local_percent"] + row["remote_percent"] == pytest.approx(100)
 
 
-def counters(node_bytes: np.ndarray, **known: np.ndarray) -> Summary:
+def counters(machine: Machine, node_bytes: np.ndarray, **known: np.ndarray) -> Summary:
     """Return counters that are zero but for what is given; iterations count from 0."""
     n, domains, _ = node_bytes.shape
     caches = dict.fromkeys(CACHE_COUNTS, np.zeros((n, domains, 1), np.int64))
     values: dict[str, Any] = {
         f.name: 0 if f.type == "int" else np.zeros(n, np.int64) for f in fields(Summary)
     }
+    paths = ways_of(machine, np.zeros(1, np.int32)).latency_ps
+    values["path_bytes"] = np.zeros_like(paths)
     values["managed_bytes"] = np.zeros(2, np.int64)
     values["node_hit_bytes"] = np.zeros((n, node_bytes.shape[2]), np.int64)
     values |= caches | {"node_bytes": node_bytes, "iteration": np.arange(n, dtype=np.int32)}
@@ -184,6 +188,6 @@ def test_counters_that_count_a_line_several_times() -> None:
     level = make_machine(domains=1, caches=[("L2", 2**20, 20e9, 100, 1)]).caches[0]
     machine = replace(make_machine(domains=1), caches=(replace(level, counted_per_line=2.5),))
     moved = np.zeros((1, 1, 1), np.int64)
-    summary = counters(moved, cache_missing_bytes=np.array([[[64 * 7 + 63]]]))
+    summary = counters(machine, moved, cache_missing_bytes=np.array([[[64 * 7 + 63]]]))
     row = run_metrics(summary, machine, Workload("w", build_graph([1.0])), np.zeros(1, np.int32))
     assert (row["l2_missing_lines"], row["l2_counted_misses"]) == (7, 18)  # 17.5, to even

@@ -315,6 +315,7 @@ def causes_of(error: BaseException) -> list[BaseException]:
 #: What a hook may ask, and how many of each operand there are in these tests.
 QUERIES = {
     "queue_length": {"group": 3, "instance": 2},
+    "load": {"resource": 2},
     "running_task": {"worker": 2},
     "is_waiting": {"worker": 2},
     "progress": {"worker": 2},

@@ -24,6 +24,14 @@ DISTANCE = "10 locally, 12 within a package, 21 between packages"
 #: Sustained bandwidth of a node for each core of its domain, by kind of memory.
 NODE_BYTES_PER_S = {"DRAM": 5e9, "HBM": 20e9, "NVM": 1.5e9}
 NODE = "{} for each core of the domain, as servers of 2015 to 2023 have it"
+#: A memory-side cache: HBM in front of DRAM up to 32 GiB, beyond that DRAM in front of NVM.
+LARGEST_HBM_BYTES = 32 << 30
+BEHIND = "5 GB/s for each core of the domain behind HBM, 1.5 GB/s behind DRAM"
+GRANULE_BYTES = 64 << 10
+GRANULE = "between the line of 64 bytes and speed"
+#: KNL, Xeon Phi 7210: 100 ns more; Optane in memory mode: 305 ns idle against 85 of DRAM.
+MISS_NS = {"DRAM": 100.0, "NVM": 220.0}
+MISS = "{:g} ns more than what is found"
 LINK_SHARE = 0.45
 LINK = "45 % of what the node sustains, as one socket reads from another"
 

@@ -19,7 +19,9 @@ from simsched.machine.facts.contents import Core, Node
 from simsched.machine.facts.devices import add_devices
 from simsched.machine.facts.gathered import Stated
 from simsched.machine.facts.layout import Block, blocks, core_names, entries
+from simsched.machine.facts.side_cache import with_side_cache
 from simsched.machine.facts.transfers import transfer_ns
+from simsched.machine.model import node_name
 
 SAME, NEAR, FAR = "local", "near", "far"
 
@@ -169,7 +171,7 @@ class Document(Content):
                 if known
                 else self.assume(format_size(size), assumed.CAPACITY, f"capacity of {name}")
             )
-            found[name] = {
+            entry = {
                 "kind": first.kind,
                 "at": "machine" if first.domain is None else [node.domain for node in nodes],
                 "capacity": capacity,
@@ -181,12 +183,15 @@ class Document(Content):
                 ),
                 "page": self.assume("4 KiB", assumed.PAGE, "size of pages"),
             }
-            if any(node.side_cache_bytes for node in nodes):
-                self.warnings.append(
-                    f"{name}: the memory-side cache in front of it is left out; add `cache` to the "
-                    "entry where programs have larger data than it"
-                )
+            found[name] = with_side_cache(
+                self, name, nodes, entry, self._own_latency(first), self._n_cores(first.domain)
+            )
         return found
+
+    def _own_latency(self, node: Node) -> Pair:
+        """Return the latency from a node's own domain."""
+        text, source, _, _ = self._path(node.domain or 0, node)
+        return [text, source] if source else [text, f"assumed: {assumed.LATENCY}"]
 
     def node_rate(self, nodes: Sequence[Node]) -> tuple[float, str | None]:
         """Return what some nodes sustain each, and its source if it has been measured."""
@@ -312,7 +317,7 @@ class Document(Content):
         found: dict[str, Any] = {}
         for name, nodes in entries(self.gathered.topology.nodes):
             for node in nodes:
-                label = name if node.domain is None else f"{name}{node.domain}"
+                label = node_name(name, node.domain)
                 by_value: dict[tuple[str, str, int, str], list[int]] = {}
                 for domain in range(self.gathered.topology.n_domains):
                     by_value.setdefault(self._path(domain, node), []).append(domain)

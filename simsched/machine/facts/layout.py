@@ -55,7 +55,7 @@ def entries(nodes: Sequence[Node]) -> Iterator[tuple[str, list[Node]]]:
         for members in _once_a_domain(run):
             name = kind[0].lower()
             used[name] += 1
-            yield (name if used[name] == 1 else f"{name}_{used[name]}_"), members
+            yield (name if used[name] == 1 else f"{name}_{used[name]}"), members
 
 
 def _once_a_domain(nodes: Iterable[Node]) -> Iterator[list[Node]]:

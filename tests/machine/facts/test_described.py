@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -249,6 +250,24 @@ def test_latencies_that_contradict_the_distances_are_warned_of(write: Write) -> 
     found = described([write("a.xml", samples.hwloc_2()), write("m.txt", swapped)])
     (warning,) = found.warnings
     assert "m.txt:5: latencies contradict the distances of the system by up to 43%" in warning
+
+
+@pytest.mark.parametrize(
+    ("gib", "kind", "miss_ns", "behind"), [(1, "DRAM", 180, 10e9), (64, "NVM", 300, 3e9)]
+)
+def test_caches_in_front_of_memory_have_what_was_measured(
+    write: Write, tmp_path: Path, gib: int, kind: str, miss_ns: int, behind: float
+) -> None:
+    side = f'<object type="MemCache" cache_size="{gib << 30}" depth="1">\\1</object>'
+    text = re.sub(r'(<object type="NUMANode"[^>]*/>)', side, samples.hwloc_2())
+    machine = machine_of(tmp_path, write("a.xml", text), write("m.txt", samples.MLC))
+    node = machine.nodes[0]
+    cache = node.memory_side_cache
+    assert cache is not None
+    assert (cache.capacity_bytes, node.kind) == (gib << 30, kind)
+    assert cache.bandwidth_bytes_per_s == 40e9  # the least that a domain reads from its own node
+    assert (cache.hit_latency_ps, cache.miss_latency_ps) == (80_000, miss_ns * 1000)
+    assert node.bandwidth_bytes_per_s > behind * 0.99
 
 
 #: packages, domains, cores, hardware threads, memory nodes as lstopo draws them
