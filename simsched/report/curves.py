@@ -14,7 +14,8 @@ from simsched.files.atomic import write_atomically
 from simsched.report.terminal import plain_table
 from simsched.reproduction.curves import GB_PER_S, Compared, by_machine
 
-UNITS = {GB_PER_S: "GB/s", "ns": "ns"}
+UNITS = {GB_PER_S: "GB/s", "ns": "ns", "ms": "ms"}
+QUANTITIES = {GB_PER_S: "rate", "ns": "latency", "ms": "time"}
 
 
 def curve_table(rows: Sequence[Compared]) -> Table:
@@ -82,9 +83,7 @@ def draw_curves(rows: Sequence[Compared], folder: Path) -> list[Path]:
         )
         axes.set_title(" ".join(curve))
         axes.set_xlabel("threads")
-        axes.set_ylabel(
-            f"{'rate' if own[0].point.unit == GB_PER_S else 'latency'} [{UNITS[own[0].point.unit]}]"
-        )
+        axes.set_ylabel(f"{QUANTITIES[own[0].point.unit]} [{UNITS[own[0].point.unit]}]")
         axes.set_ylim(bottom=0.0)
         axes.legend()
         path = folder / (re.sub(r"[^A-Za-z0-9_.-]+", "_", "-".join(curve)) + ".png")

@@ -1,14 +1,17 @@
 """Curves of memory benchmarks: what others have measured, simulated and compared.
 
-A table has the columns ``machine``, ``kernel``, ``placement``, ``threads``, and ``gb_per_s`` or
-``ns``. A column ``used`` says which points the machine was made from (``yes``); the others are
-predictions. Threads are bound to cores in their order, one on each as long as there are cores.
+A table has the columns ``machine``, ``kernel``, ``placement``, ``threads``, and ``gb_per_s``,
+``ns`` or ``ms``. A column ``used`` says which points the machine was made from (``yes``); the
+others are predictions. Threads are bound to cores in their order, one on each as long as there are
+cores.
 With a column ``load_gb_per_s`` the first thread chases, and the others draw so much together.
+The kernel ``fib32`` is a tree of tasks that compute fib(32); its placement is a policy.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -28,10 +31,12 @@ from simsched.reproduction.tables import read_table
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, build_graph
+from simsched.workload.generators.fibonacci import calls
 from simsched.workload.graph import Workload
+from simsched.workload.registry import generate_workload
 
 COLUMNS = ("machine", "kernel", "placement", "threads")
-GB_PER_S, NS, LOAD = "gb_per_s", "ns", "load_gb_per_s"
+GB_PER_S, NS, MS, LOAD = "gb_per_s", "ns", "ms", "load_gb_per_s"
 #: Arrays that each kernel reads, that it writes, and that it reads and writes, which count twice.
 STREAMS = {
     "load": (1, 0, 0),
@@ -43,6 +48,9 @@ STREAMS = {
     "daxpy": (1, 0, 1),
 }
 CHASE = "chase"
+FIBONACCI = re.compile(r"fib(\d{1,2})")
+#: Trees of more calls are simulated as one of this number, and take as much longer.
+MOST_FIBONACCI = 25
 KERNELS = (*STREAMS, CHASE)
 LOCAL, REMOTE, INTERLEAVED = "local", "remote", "interleaved"
 LINE_BYTES = 64
@@ -120,7 +128,7 @@ def _error(value: float | None, measured: float) -> float | None:
 
 def is_curve(head: Sequence[str]) -> bool:
     """Say whether a table with these columns has curves of memory benchmarks."""
-    return "threads" in head and (GB_PER_S in head or NS in head)
+    return "threads" in head and not {GB_PER_S, NS, MS}.isdisjoint(head)
 
 
 def read_curves(path: Path) -> list[Point]:
@@ -145,9 +153,16 @@ def read_curves(path: Path) -> list[Point]:
 
 
 def _point(where: str, values: dict[str, str]) -> Point:
-    unit = GB_PER_S if values.get(GB_PER_S) else NS
-    if values["kernel"] not in KERNELS:
-        raise ConfigurationError(f"{where}: {unknown_name('kernel', values['kernel'], KERNELS)}")
+    unit = next((name for name in (GB_PER_S, MS) if values.get(name)), NS)
+    is_tree = FIBONACCI.fullmatch(values["kernel"]) is not None
+    if values["kernel"] not in KERNELS and not is_tree:
+        known = (*KERNELS, "fib32")
+        raise ConfigurationError(f"{where}: {unknown_name('kernel', values['kernel'], known)}")
+    if is_tree != (unit == MS):
+        accepted = f"{MS} with trees of tasks, {GB_PER_S} or {NS} with other kernels"
+        raise ConfigurationError(
+            f"{where}: {unit}: found with {values['kernel']}, accepted {accepted}"
+        )
     used = values.get("used", "")
     if used not in USED:
         raise ConfigurationError(f"{where}: used: found {used!r}, accepted yes or no")
@@ -215,7 +230,7 @@ def compare_curves(
 
 
 def simulated_value(machine: Machine, point: Point) -> float:
-    """Return the rate in GB/s or the latency in ns that a machine's benchmark has.
+    """Return the rate in GB/s, latency in ns or time in ms that a machine's benchmark has.
 
     Parameters
     ----------
@@ -234,6 +249,8 @@ def simulated_value(machine: Machine, point: Point) -> float:
     ModelError
         The machine has not so many hardware threads, or no such placement.
     """
+    if point.unit == MS:
+        return _tree_ms(machine, point)
     bound = _one_thread_a_core(machine) if point.threads <= machine.n_cores else machine
     if point.kernel == CHASE:  # what first touch leaves in caches is not chased
         bound = replace(bound, caches=())
@@ -250,6 +267,17 @@ def simulated_value(machine: Machine, point: Point) -> float:
     summary = run.summary
     taken_s = float(summary.iteration_end_ps[-1] - summary.iteration_start_ps[-1]) * PER_PS
     return counted_bytes / taken_s / 1e9
+
+
+def _tree_ms(machine: Machine, point: Point) -> float:
+    """Return how long a tree of calls takes under a policy; a call is a task without operations."""
+    wanted = int(point.kernel.removeprefix("fib"))
+    n = min(wanted, MOST_FIBONACCI)
+    program = generate_workload("fibonacci", {"n": n, "ops_per_call": 0.0})
+    pinning = "compact" if point.threads <= machine.n_cores else "scatter"
+    policy = make_policy(point.placement)
+    run = simulate(machine, program, policy, workers=point.threads, pinning=pinning)
+    return run.makespan_s * 1e3 * calls(wanted) / calls(n)
 
 
 def _one_thread_a_core(machine: Machine) -> Machine:

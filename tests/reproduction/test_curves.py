@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -172,3 +173,29 @@ def test_only_chases_are_under_load(tmp_path: Path) -> None:
         file.write_text(head + row + "\n")
         with pytest.raises(ConfigurationError, match="accepted with chase and two threads or more"):
             read_curves(file)
+
+
+def test_a_tree_of_tasks_takes_what_the_runtime_charges() -> None:
+    costs = replace(MACHINE.costs, spawn_child_first_ps=12_000, pop_ps=10_000)
+    machine = replace(MACHINE, costs=costs)
+    # 25 calls of fib(6): 24 spawns, and the root and 12 continuations are taken from the own deque.
+    tree = point("fib6", "cilk", 1, "ms")
+    assert simulated_value(machine, tree) == pytest.approx((24 * 12 + 13 * 10) * 1e-6, rel=1e-12)
+    # 7,049,155 calls of fib(32) take as much longer as there are more of them than of fib(25).
+    large, small = (simulated_value(machine, point(f"fib{n}", "cilk", 1, "ms")) for n in (32, 25))
+    assert large / small == pytest.approx(7_049_155 / 242_785, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("m,fib32,cilk,4,,100", "ns: found with fib32, accepted ms with trees of tasks"),
+        ("m,load,local,4,100,", "ms: found with load, accepted ms with trees of tasks"),
+        ("m,fib,cilk,4,100,", "unknown kernel 'fib'; did you mean 'fib32'?"),
+    ],
+)
+def test_trees_have_times_and_others_rates(tmp_path: Path, row: str, message: str) -> None:
+    file = tmp_path / "curve.csv"
+    file.write_text(f"machine,kernel,placement,threads,ms,ns\n{row}\n")
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        read_curves(file)

@@ -118,6 +118,52 @@ CURVES = {
 }
 
 
+TASKS = """\
+extends: xeon_8360y
+description: two sockets of 16 cores, and what tasks cost under a runtime
+sources:
+  fib: {{kind: measured, reference: "fib(32) by 7,049,155 calls, ConorWilliams/libfork"}}
+sockets:
+  - {{count: [2, fib], domains: [1, fib], cores: {{icelake: [16, fib]}}}}
+caches: {{}}
+costs:
+  spawn_child_first: [{spawn} ns, "fib: two threads, less a continuation for two calls"]
+  spawn_parent_first: [{spawn} ns, fib]
+  pop: [10 ns, assumed]
+  lock_hold: [{lock} ns, "fib: two threads, a push and a pop for each call"]
+  steal_probe: [[50 ns, 50 ns, 120 ns], "assumed: as imported machines have it"]
+  steal: [[100 ns, 100 ns, 240 ns], "assumed: as imported machines have it"]
+"""
+#: By runtime: name in the measurements, policy, threads used, ns of a spawn and of a lock.
+RUNTIMES = {
+    "libfork, lazy": ("fib_libfork<lazy_pool, numa_strategy::seq>", "cilk", 2, 12.0, 0.0),
+    "libfork, busy": ("fib_libfork<busy_pool, numa_strategy::seq>", "cilk", 2, 6.5, 0.0),
+    "Taskflow": ("fib_taskflow", "work_sharing", 2, 0.0, 71.5),
+    "GNU OpenMP": ("fib_omp", "cilk", 2, 266.0, 0.0),
+}
+
+
+@pytest.mark.parametrize("name", RUNTIMES)
+def test_trees_of_tasks_beside_measurements(name: str, tmp_path: Path) -> None:
+    benchmark, policy, used, spawn, lock = RUNTIMES[name]
+    machine = tmp_path / "runtime.yaml"
+    machine.write_text(TASKS.format(spawn=spawn, lock=lock), encoding="utf-8")
+    points = [
+        Point(str(machine), "fib32", policy, n, float(row["real_time"]), "ms", n == used, "")
+        for row in rows("task_overhead/lovelace_fib.csv")
+        if row["benchmark"] == benchmark and row["aggregate"] == "median"
+        for n in [int(row["threads"])]
+    ]
+    (line,) = by_machine(list(compare_curves(points)))
+    figures = [f"{line[key]:.1f} %" for key in ("median_error_percent", "p90_error_percent")]
+    (stated,) = (
+        text.strip("| \n").split(" | ")
+        for text in REPORT.read_text().splitlines()
+        if text.startswith(f"| {name} | ")
+    )
+    assert stated == [name, f"`{policy}`", str(line["used"]), str(line["predicted"]), *figures]
+
+
 @pytest.mark.parametrize("name", CURVES)
 def test_shipped_machines_beside_measurements(name: str) -> None:
     stated = [
