@@ -64,7 +64,7 @@ def fibonacci(
         divides = number > cutoff
         degrees.append(np.where(divides, 2, 0).astype(np.int64))
         numbers.append(number)
-        number = (number[divides][:, None] - [1, 2]).ravel()
+        number = (number[divides][:, None] - np.array([1, 2])).ravel()
     ids, children = number_levels(degrees)
     value = np.empty(len(children.ptr) - 1, np.int64)
     value[np.concatenate(ids)] = np.concatenate(numbers)
