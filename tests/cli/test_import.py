@@ -75,8 +75,8 @@ def test_costs_are_written_beside_the_machine(simsched, sampling):
         (
             ("EMPTY",),
             "empty: found contents of no known format; accepted with an explicit format: "
-            "bandwidth_table, chrome, core_to_core, hwloc, lscpu, mir, mlc, numactl, nvidia_topo, "
-            "starpu_sampling, starvz, stream, tasks_rec, wfformat",
+            "bandwidth_table, chrome, core_to_core, cuda_copies, hwloc, lscpu, mir, mlc, numactl, "
+            "nvidia_topo, simgrid, starpu_sampling, starvz, stream, tasks_rec, wfformat",
         ),
         (
             ("TRACE", "--format", "starvs"),

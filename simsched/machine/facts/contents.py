@@ -163,6 +163,12 @@ class Facts:
         The same between all pairs of hardware threads; NaN where it was not measured.
     devices : tuple of Device
         Beside those of the topology.
+    copy_in, copy_out : dict of int to Fact of float
+        Bytes per second of copies to a device, and from it, by its number.
+    copy_between : dict of tuple of int to Fact of float
+        The same from one device to another.
+    own_rate : dict of int to Fact of float
+        Bytes per second that a device moves of its own memory.
     warnings : tuple of str
         What a user should know.
     whole : Whole, optional
@@ -183,5 +189,9 @@ class Facts:
     transfer_ns: Mapping[str, Fact[float]] = field(default_factory=dict)
     one_way_ns: Matrix | None = None
     devices: tuple[Device, ...] = ()
+    copy_in: Mapping[int, Fact[float]] = field(default_factory=dict)
+    copy_out: Mapping[int, Fact[float]] = field(default_factory=dict)
+    copy_between: Mapping[tuple[int, int], Fact[float]] = field(default_factory=dict)
+    own_rate: Mapping[int, Fact[float]] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     whole: Whole | None = None

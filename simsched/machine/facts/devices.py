@@ -24,7 +24,6 @@ def add_devices(content: Content, document: dict[str, Any]) -> None:
     n_hosts = content.gathered.topology.n_domains
     near = [_domain(content, device) for device in devices]
     own = list(range(n_hosts, n_hosts + len(devices)))
-    rate = format_bandwidth(assumed.DEVICE_LINK_BYTES_PER_S)
     document["cores"][NAME] = _core(content)
     document["sockets"].append(
         {
@@ -41,17 +40,37 @@ def add_devices(content: Content, document: dict[str, Any]) -> None:
             "capacity": ["0 B", "assumed: caches of devices are left out"]
         }
     links = document.setdefault("links", {})
-    pairs = [[a, b] for a, b in zip(near, own, strict=True)]
-    links["to_devices"] = {
-        "connects": [pairs, content.key],
-        "bandwidth": content.assume(rate, assumed.DEVICE_LINK, "bandwidth between host and device"),
-    }
+    _add_host_links(content, links, near, own)
     _add_peers(content, links, own)
     _add_hops(document, near)
-    document["paths"] |= _paths(content, own)
+    document["paths"] |= _paths(content, own, document["memory"][NAME]["bandwidth"][0])
     document["costs"]["kernel_launch"] = content.assume(
         "5 us", assumed.LAUNCH, "cost kernel_launch"
     )
+
+
+def _add_host_links(
+    content: Content, links: dict[str, Any], near: list[int], own: list[int]
+) -> None:
+    """Add the links between host and devices, those of the same rate together."""
+    into, out = content.gathered.mapped("copy_in"), content.gathered.mapped("copy_out")
+    by_rate: dict[tuple[str, str], list[list[int]]] = {}
+    for device, pair in enumerate(zip(near, own, strict=True)):
+        measured = [found[device] for found in (into, out) if device in found]
+        best = max(measured, key=lambda rate: rate.value, default=None)
+        key = ("", "") if best is None else (format_bandwidth(best.value), best.source)
+        by_rate.setdefault(key, []).append(list(pair))
+    assumed_rate = format_bandwidth(assumed.DEVICE_LINK_BYTES_PER_S)
+    for number, ((rate, source), pairs) in enumerate(by_rate.items()):
+        name = "to_devices" if number == 0 else f"to_devices_{number + 1}"
+        links[name] = {
+            "connects": [pairs, content.key],
+            "bandwidth": [rate, source]
+            if rate
+            else content.assume(
+                assumed_rate, assumed.DEVICE_LINK, "bandwidth between host and device"
+            ),
+        }
 
 
 def _domain(content: Content, device: Device) -> int:
@@ -79,14 +98,18 @@ def _core(content: Content) -> dict[str, Any]:
 
 
 def _memory(content: Content, own: list[int]) -> dict[str, Any]:
-    rate = format_bandwidth(assumed.DEVICE_BYTES_PER_S)
+    own_rates = content.gathered.mapped("own_rate").values()
+    least = min(own_rates, key=lambda rate: rate.value, default=None)
+    rate = format_bandwidth(assumed.DEVICE_BYTES_PER_S if least is None else least.value)
     return {
         "kind": "HBM",
         "at": own,
         "used_by": "own",
         "managed_by": "driver",
         "capacity": content.assume("16 GiB", assumed.DEVICE, f"capacity of {NAME}"),
-        "bandwidth": content.assume(rate, assumed.DEVICE, f"bandwidth of {NAME}"),
+        "bandwidth": [rate, f"{least.source}, copies within a device"]
+        if least is not None
+        else content.assume(rate, assumed.DEVICE, f"bandwidth of {NAME}"),
         "page": content.assume("4 KiB", assumed.PAGE, "size of pages"),
     }
 
@@ -95,6 +118,7 @@ def _add_peers(content: Content, links: dict[str, Any], own: list[int]) -> None:
     """Add links between devices, those of the same width together."""
     devices = content.gathered.devices
     place = {device.name: domain for device, domain in zip(devices, own, strict=True)}
+    measured = content.gathered.mapped("copy_between")
     by_width: dict[int, list[list[int]]] = {}
     for device in devices:
         for other, width in device.peers.items():
@@ -102,10 +126,15 @@ def _add_peers(content: Content, links: dict[str, Any], own: list[int]) -> None:
                 pair = [place[device.name], place[other.lower()]]
                 by_width.setdefault(width, []).append(pair)
     for width, pairs in sorted(by_width.items()):
-        rate = format_bandwidth(width * assumed.PEER_BYTES_PER_S)
+        both = [(a - own[0], b - own[0]) for a, b in pairs]
+        rates = [measured[pair] for pair in (*both, *((b, a) for a, b in both)) if pair in measured]
+        least = min(rates, key=lambda rate: rate.value, default=None)
+        text = format_bandwidth(width * assumed.PEER_BYTES_PER_S if least is None else least.value)
         links[f"peers_{width}"] = {
             "connects": [pairs, f"{content.key}: links between devices"],
-            "bandwidth": content.assume(rate, assumed.PEER, "bandwidth between devices"),
+            "bandwidth": [text, f"{least.source}, the least of these"]
+            if least is not None
+            else content.assume(text, assumed.PEER, "bandwidth between devices"),
         }
 
 
@@ -127,21 +156,27 @@ def _add_hops(document: dict[str, Any], near: list[int]) -> None:
     ]
 
 
-def _paths(content: Content, own: list[int]) -> dict[str, Any]:
+def _paths(content: Content, own: list[int], inside: str) -> dict[str, Any]:
     """Return the rules of paths into and out of devices, and within them."""
-    rate = format_bandwidth(assumed.DEVICE_LINK_BYTES_PER_S)
-    inside = format_bandwidth(assumed.DEVICE_BYTES_PER_S)
-
-    def copies() -> dict[str, Any]:
-        return {
-            "latency": content.assume("10 us", assumed.COPY, "latency of copies"),
-            "core_cap": content.assume(rate, assumed.DEVICE_LINK, "rate of copies"),
-        }
-
     apart = content.assume(255, assumed.COPY, "distances of devices")
-    return {
-        "into_devices": {"domains": own, **copies(), "os_distance": apart},
-        "out_of_devices": {"to": NAME, **copies(), "os_distance": apart},
+    latency = content.assume("10 us", assumed.COPY, "latency of copies")
+    into, out = content.gathered.mapped("copy_in"), content.gathered.mapped("copy_out")
+    rules: dict[str, Any] = {
+        "into_devices": {"domains": own, "latency": latency, "os_distance": apart},
+        "out_of_devices": {"to": NAME, "latency": latency, "os_distance": apart},
+    }
+    fastest = [rate.value for found in (into, out) for rate in found.values()]
+    usual = format_bandwidth(max([assumed.DEVICE_LINK_BYTES_PER_S, *fastest]))
+    for rule in rules.values():
+        rule["core_cap"] = content.assume(usual, assumed.COPY_CAP, "rate of copies")
+    for number, domain in enumerate(own):
+        if number in into:
+            rate = [format_bandwidth(into[number].value), into[number].source]
+            rules[f"into_{NAME}{domain}"] = {"domains": domain, "core_cap": rate}
+        if number in out:
+            rate = [format_bandwidth(out[number].value), out[number].source]
+            rules[f"out_of_{NAME}{domain}"] = {"to": f"{NAME}{domain}", "core_cap": rate}
+    return rules | {
         "in_devices": {
             "to": NAME,
             "hops": 0,

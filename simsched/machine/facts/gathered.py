@@ -71,9 +71,11 @@ class Gathered:
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """Devices that the topology or another file has."""
-        others = (device for _, facts in self.files.values() for device in facts.devices)
-        return (*self.topology.devices, *others)
+        """Devices that a file about them has, or else the topology."""
+        for _, facts in self.files.values():
+            if facts.devices:
+                return facts.devices
+        return self.topology.devices
 
 
 def gather(found: Sequence[tuple[Path, Facts]]) -> Gathered:
@@ -122,6 +124,7 @@ def gather(found: Sequence[tuple[Path, Facts]]) -> Gathered:
     ]
     gathered = Gathered(files, topology, have[0], tuple(warnings))
     _check_sizes(gathered, files[have[0]][0])
+    _check_devices(gathered)
     return Gathered(files, topology, have[0], (*warnings, *_contradictions(gathered)))
 
 
@@ -164,6 +167,30 @@ def _check_sizes(gathered: Gathered, path: Path) -> None:
             raise ConfigurationError(
                 f"{located(where, found.place)}: found {found.value.shape[0]} rows, "
                 f"accepted {listed}: {path} has so many {what}"
+            )
+
+
+def _check_devices(gathered: Gathered) -> None:
+    """Refuse files that know other devices."""
+    n_devices = len(gathered.devices)
+    known = [(path, facts.devices) for path, facts in gathered.files.values() if facts.devices]
+    if gathered.topology.devices:
+        known.append((gathered.files[gathered.topology_key][0], gathered.topology.devices))
+    for path, devices in known:
+        if len(devices) != n_devices:
+            raise ConfigurationError(
+                f"{path}: found {len(devices)} devices, accepted as many as {known[0][0]} has: "
+                f"{n_devices}"
+            )
+    for path, facts in gathered.files.values():
+        rates = [*facts.copy_in, *facts.copy_out, *facts.own_rate]
+        rates += [device for pair in facts.copy_between for device in pair]
+        if max(rates, default=-1) >= n_devices:
+            raise ConfigurationError(
+                f"{path}: found rates of device {max(rates)}, accepted 0 to {n_devices - 1}"
+                if n_devices
+                else f"{path}: found rates of devices, accepted with a topology or with nvidia-smi "
+                "topo -m that has them"
             )
 
 

@@ -168,6 +168,52 @@ NVIDIA_TOPO = (
     "GPU1\tNV4\t X \t2-3,6-7\t1\t\tN/A\n"
 )
 
+NVBANDWIDTH = """nvbandwidth Version: v0.4
+Running host_to_device_memcpy_ce.
+memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0     26.03     24.50
+
+Running device_to_host_memcpy_ce.
+memcpy CE CPU(row) <- GPU(column) bandwidth (GB/s)
+           0         1
+ 0     22.00     21.00
+
+Running device_to_device_memcpy_read_ce.
+memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0       N/A     93.22
+ 1     91.10       N/A
+"""
+P2P = """[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]
+Device: 0, NVIDIA X, pciBusID: 7, pciDeviceID: 0, pciDomainID:0
+Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)
+   D\\D     0      1
+     0 1170.00  14.22
+     1  14.57 1168.00
+Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)
+   D\\D     0      1
+     0 1200.00  93.22
+     1  91.10 1180.00
+"""
+BANDWIDTH_TEST = """[CUDA Bandwidth Test] - Starting...
+ Device 1: NVIDIA X
+ Quick Mode
+ Host to Device Bandwidth, 1 Device(s)
+ PINNED Memory Transfers
+   Transfer Size (Bytes)\tBandwidth(GB/s)
+   16000000\t\t24.1
+   32000000\t\t25.3
+ Device to Host Bandwidth, 1 Device(s)
+ PINNED Memory Transfers
+   Transfer Size (Bytes)\tBandwidth(GB/s)
+   32000000\t\t20.5
+ Device to Device Bandwidth, 1 Device(s)
+ PINNED Memory Transfers
+   Transfer Size (Bytes)\tBandwidth(GB/s)
+   32000000\t\t1173.2
+"""
+
 SIMGRID_DIRECT = """
     <route src="Jupiter" dst="Fafard"><link_ctn id="6"/><link_ctn id="3"/></route>"""
 SIMGRID = f"""<?xml version='1.0'?>

@@ -28,6 +28,7 @@ FORMATS = {
     "core_to_core": samples.CORE_TO_CORE,
     "nvidia_topo": samples.NVIDIA_TOPO,
     "simgrid": samples.SIMGRID,
+    "cuda_copies": samples.NVBANDWIDTH,
 }
 
 Write = Callable[[str, str], Path]
