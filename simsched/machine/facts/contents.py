@@ -157,6 +157,8 @@ class Facts:
         Whether these are of programs that write, with written bytes counted like read ones.
     write_weight : Fact of float, optional
         What a written byte costs a controller, in read bytes: its fetch, and taking it back.
+    latency_growth : Fact of tuple of float, optional
+        Slope and bend of the latency of a node under load.
     transfer_ns : dict of str to Fact of float
         One-way latency of a line between cores that are ``near`` (one domain) or ``far``.
     one_way_ns : Matrix, optional
@@ -186,6 +188,7 @@ class Facts:
     rates_bytes_per_s: Mapping[int, Fact[float]] = field(default_factory=dict)
     rates_count_writes: bool = False
     write_weight: Fact[float] | None = None
+    latency_growth: Fact[tuple[float, float]] | None = None
     transfer_ns: Mapping[str, Fact[float]] = field(default_factory=dict)
     one_way_ns: Matrix | None = None
     devices: tuple[Device, ...] = ()

@@ -176,17 +176,24 @@ class Document(Content):
                 "at": "machine" if first.domain is None else [node.domain for node in nodes],
                 "capacity": capacity,
                 **self._node_bandwidth(name, nodes),
-                "latency_under_load": self.assume(
-                    list(assumed.LATENCY_UNDER_LOAD),
-                    assumed.LATENCY_GROWTH,
-                    "growth of latency with the load",
-                ),
+                "latency_under_load": self._growth(),
                 "page": self.assume("4 KiB", assumed.PAGE, "size of pages"),
             }
             found[name] = with_side_cache(
                 self, name, nodes, entry, self._own_latency(first), self._n_cores(first.domain)
             )
         return found
+
+    def _growth(self) -> Pair:
+        """Return slope and bend of the latency under load."""
+        stated = self.gathered.stated("latency_growth")
+        if stated is not None:
+            return [list(stated.value), stated.source]  # type: ignore[call-overload]
+        return self.assume(
+            list(assumed.LATENCY_UNDER_LOAD),
+            assumed.LATENCY_GROWTH,
+            "growth of latency with the load",
+        )
 
     def _own_latency(self, node: Node) -> Pair:
         """Return the latency from a node's own domain."""

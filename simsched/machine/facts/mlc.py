@@ -1,17 +1,20 @@
-"""Output of Intel Memory Latency Checker: latencies and bandwidths between nodes.
-
-Of the loaded latencies only a summary is of use here; curves are compared, not imported.
-"""
+"""Output of Intel Memory Latency Checker: latencies, idle and loaded, and bandwidths of nodes."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simsched.machine.facts._lines import Lines
 from simsched.machine.facts.contents import Fact, Facts, Matrix
 from simsched.machine.facts.registry import fact_format
 
+LEAST_ROWS = 4
+MOST_SHARE, MOST_SLOPE, MOST_BEND = 0.9, 5.0, 0.95
+FloatArray = NDArray[np.float64]
 _MIX = re.compile(r"\s*(\d+):1 Reads-Writes\s*:\s*([\d.]+)")
 BYTES_PER_MB = 1e6  # the tool says so itself
 _TRANSFERS = {"near": ("Local Socket", "HITM"), "far": ("Remote Socket", "writer socket")}
@@ -43,7 +46,42 @@ def read_mlc(path: Path) -> Facts:
         bandwidth_bytes_per_s=bandwidth,
         write_weight=_write_weight(lines),
         transfer_ns=_transfers(lines),
+        latency_growth=_growth(lines),
     )
+
+
+def _growth(lines: Lines) -> Fact[tuple[float, float]] | None:
+    """Return slope and bend of the latency under load, which fit the loaded latencies best.
+
+    With a share u of the largest load, latencies are ``1 + slope u / (1 - bend u)`` times the least
+    one. Loads of 90 % and more are left out: there the tool measures queues of its own.
+    """
+    heading = lines.find("Measuring Loaded Latencies")
+    first = None if heading is None else lines.find("===", heading)
+    if first is None:
+        return None
+    rows = []
+    number = first + 1
+    while len(fields := lines.fields(number)) == 3:
+        rows.append([lines.number(text, number, "loaded latency") for text in fields[1:]])
+        number += 1
+    if len(rows) < LEAST_ROWS:
+        return None
+    from scipy.optimize import curve_fit
+
+    latency, load = np.array(rows).T
+    share = load / load.max()
+    below = share < MOST_SHARE
+    if np.count_nonzero(below) < LEAST_ROWS:
+        return None
+
+    def law(u: FloatArray, slope: float, bend: float) -> FloatArray:
+        return 1.0 + slope * u / (1.0 - bend * u)
+
+    relative = latency[below] / latency.min()
+    limits = ([0.0, 0.0], [MOST_SLOPE, MOST_BEND])
+    (slope, bend), _ = curve_fit(law, share[below], relative, p0=(0.3, 0.6), bounds=limits)
+    return Fact((round(float(slope), 3), round(float(bend), 3)), f"line {first + 1}, below 90 %")
 
 
 def _write_weight(lines: Lines) -> Fact[float] | None:

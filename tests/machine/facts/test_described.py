@@ -253,6 +253,26 @@ def test_latencies_that_contradict_the_distances_are_warned_of(write: Write) -> 
     assert "m.txt:5: latencies contradict the distances of the system by up to 43%" in warning
 
 
+def loaded(slope: float, bend: float) -> str:
+    """Return loaded latencies as the generator prints them: 80 ns idle, 100 GB/s at most."""
+    rows = []
+    for place, share in enumerate((1.0, 0.95, 0.85, 0.7, 0.5, 0.3, 0.1, 0.01)):
+        ns = 300.0 if share > 0.9 else 80.0 * (1 + slope * share / (1 - bend * share))
+        rows.append(f" {place * 100:05d}\t{ns:.3f}\t {1e5 * share:.1f}")
+    head = "Measuring Loaded Latencies for the system\nInject\tLatency\tBandwidth\n======\n"
+    return head + "\n".join(rows) + "\n\n"
+
+
+def test_loaded_latencies_say_how_latency_grows(write: Write, tmp_path: Path) -> None:
+    text = samples.MLC.replace("Measuring cache", loaded(0.4, 0.5) + "Measuring cache")
+    machine = machine_of(tmp_path, write("a.xml", samples.hwloc_2()), write("m.txt", text))
+    for node in machine.nodes:
+        assert node.latency_under_load == pytest.approx((0.4, 0.5), abs=0.02)
+    few = samples.MLC + "Measuring Loaded Latencies\n======\n 00000\t200.0\t 9000.0\n\n"
+    machine = machine_of(tmp_path, write("a.xml", samples.hwloc_2()), write("m.txt", few))
+    assert machine.nodes[0].latency_under_load == (0.3, 0.6)
+
+
 @pytest.mark.parametrize(
     ("gib", "kind", "miss_ns", "behind"), [(1, "DRAM", 180, 10e9), (64, "NVM", 300, 3e9)]
 )
