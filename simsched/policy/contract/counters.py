@@ -34,16 +34,16 @@ class Counters:
         Present home of each block; -1 when it has none yet.
     node_used_bytes : ndarray of int64, shape (n_nodes,)
         Bytes of blocks on each node.
-    node_load : ndarray of float64, shape (n_nodes,)
-        Bytes that flows of the iteration have moved on each node, over what it sustains in that
-        time: accesses and copies, more than their bytes where remote or written ones cost more.
-    link_load : ndarray of float64, shape (n_links,)
-        The same of links; with messages of cache coherence.
     executed_by : ndarray of int32, shape (n_tasks,)
         Worker on which each task ended.
     executed_ps : ndarray of int64, shape (n_tasks,) or (0,)
         Time that each task has been executed, on whatever cores; empty unless the plan asks for it.
         What it waited for, and what its worker paid for, is not part of it.
+    node_load : ndarray of float64, shape (n_nodes,)
+        Bytes that flows of the iteration have moved on each node, over what it sustains in that
+        time: accesses and copies, more than their bytes where remote or written ones cost more.
+    link_load : ndarray of float64, shape (n_links,)
+        The same of links; with messages of cache coherence.
     part_units : ndarray of int64, shape (n_parts,)
         Units that each part had of work that the policy divides; empty for other programs.
     part_s : ndarray of float64, shape (n_parts,)
