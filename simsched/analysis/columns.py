@@ -68,7 +68,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "iteration_<kind>_bytes": "bytes that memory of this kind itself moves in each iteration",
         "link_name": "name of each link, in the machine's order",
         "link_bytes": "bytes on each link: accesses, copies, messages of cache coherence",
-        "link_percent": "these as a part of what the link sustains over the makespan",
+        "link_percent": "these as a part of what its bandwidth is in the makespan",
         "busiest_link_percent": "the largest of them; 0 without links",
     },
     "Caches": {

@@ -19,6 +19,7 @@ from simsched.analysis.columns import BOUNDS, JOB_METRICS, SERVICE_METRICS
 from simsched.engine.ways import ways_of
 from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
+from simsched.machine.resources import Resources
 from simsched.trace.schema import Summary
 from simsched.workload.division import Division
 from simsched.workload.graph import Workload
@@ -263,10 +264,10 @@ def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
 def _links(summary: Summary, machine: Machine, worker_thread: NDArray[np.int32]) -> dict[str, Any]:
     """Return the bytes on each link, messages too, and what that is of what links sustain."""
     ways = ways_of(machine, worker_thread)
-    first, n_links = ways.n_nodes + ways.n_caches, len(machine.links)
+    first, n_links = Resources(machine).first_link, len(machine.links)
     crossed = ways.loads(summary.path_bytes)[first : first + n_links]
-    most = ways.bytes_per_s[first : first + n_links] * max(1, summary.makespan_ps) * PER_PS
-    percent = 100.0 * crossed / most
+    rates = np.array([link.bandwidth_bytes_per_s for link in machine.links])
+    percent = 100.0 * crossed / (rates * max(1, summary.makespan_ps) * PER_PS)
     return {
         "link_name": [link.name for link in machine.links],
         "link_bytes": crossed.tolist(),

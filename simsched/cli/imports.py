@@ -51,7 +51,8 @@ def import_command(
     from simsched.machine.importers import is_sampling
 
     options, path = parse_options(assignments or []), paths[0]
-    if _are_facts(paths, format):
+    is_machine = output is not None and output.suffix in MACHINE_SUFFIXES
+    if _are_facts(paths, format, is_machine and not path.is_dir()):
         found = _import_facts(paths, format, output, options)
     elif len(paths) > 1:
         raise ConfigurationError(
@@ -162,8 +163,11 @@ def _summary(found: dict[str, Any]) -> list[str]:
     return lines + [f"  {count}: {reason}" for reason, count in aside.items()]
 
 
-def _are_facts(paths: list[Path], format_name: str | None) -> bool:
-    """Say whether files are about a machine: several are, and one that is recognised."""
+def _are_facts(paths: list[Path], format_name: str | None, is_machine: bool) -> bool:
+    """Say whether files are about a machine: several are, and one that is recognised.
+
+    So is a file that cannot be read as anything where the output is a machine.
+    """
     from simsched.files.bounded import is_there, unreadable
     from simsched.machine.facts import fact_formats, recognised
 
@@ -173,7 +177,7 @@ def _are_facts(paths: list[Path], format_name: str | None) -> bool:
     if missing and len(paths) > 1:
         raise ConfigurationError(unreadable(missing[0], FileNotFoundError()))
     files = [path for path in paths if is_there(path) and not path.is_dir()]
-    return any(recognised(path) is not None for path in files)
+    return (is_machine and bool(files)) or any(recognised(path) is not None for path in files)
 
 
 def _import_facts(

@@ -15,6 +15,7 @@ from simsched.machine.model import (
     MemoryNode,
     most_bytes_per_s,
 )
+from simsched.machine.resources import Resources
 from simsched.trace.flows import CACHE_OF, Ways
 
 MOST = 1e18  #: bytes per second: more is without bound
@@ -48,13 +49,16 @@ class LoadMeter:
 
     def __init__(self, machine: Machine, worker_thread: IntArray) -> None:
         self._machine, self._thread = machine, worker_thread
+        self._resources = Resources(machine)
         self._ways: Ways | None = None
         self._before = np.zeros(0, np.int64)
 
     def read(
         self, path_bytes: NDArray[np.int64], seconds: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return loads of nodes and of links: what they have moved over what they sustain.
+        """Return loads of nodes and of links: what they have moved over their bandwidth.
+
+        Of a node, a cache in front of it and its controller, the fullest counts.
 
         Parameters
         ----------
@@ -72,8 +76,8 @@ class LoadMeter:
             self._ways = ways_of(self._machine, self._thread)
             self._before = np.zeros_like(path_bytes)
         moved, self._before = path_bytes - self._before, path_bytes
-        most = self._ways.bytes_per_s * seconds
+        most = np.array(self._resources.bytes_per_s) * seconds
         share = np.divide(self._ways.loads(moved), most, out=np.zeros(len(most)), where=most > 0)
-        first = self._ways.n_nodes + self._ways.n_caches
-        n_nodes, n_links = len(self._machine.nodes), len(self._machine.links)
-        return share[:n_nodes], share[first : first + n_links]
+        nodes = np.array([share[own].max() for own in self._resources.of_node])
+        first = self._resources.first_link
+        return nodes, share[first : first + len(self._machine.links)]

@@ -147,6 +147,10 @@ class Cache(Section):
         return self.filled_by is not None and self.filled_by.value == "evictions"
 
 
+#: Pieces of a memory-side cache: what a run keeps of each is memory of the simulator.
+MOST_GRANULES = 1 << 26
+
+
 class SideCache(Section):
     """A direct-mapped cache in front of a memory node.
 
@@ -175,6 +179,10 @@ class SideCache(Section):
     def _check_granule(self) -> Self:
         if self.capacity.value % self.granule.value:
             message = f"found {self.granule.value} bytes, accepted: a divisor of the capacity"
+            raise FieldError(("granule", 0), message)
+        pieces = self.capacity.value // self.granule.value
+        if pieces > MOST_GRANULES:
+            message = f"found {pieces} pieces of the capacity, accepted at most {MOST_GRANULES}"
             raise FieldError(("granule", 0), message)
         if self.miss_latency.value < self.hit_latency.value:
             raise FieldError(

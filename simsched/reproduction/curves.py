@@ -51,6 +51,7 @@ CHASE = "chase"
 FIBONACCI = re.compile(r"fib(\d{1,2})")
 #: Trees of more calls are simulated as one of this number, and take as much longer.
 MOST_FIBONACCI = 25
+FEWEST, MOST_WANTED = 2, 64
 KERNELS = (*STREAMS, CHASE)
 LOCAL, REMOTE, INTERLEAVED = "local", "remote", "interleaved"
 LINE_BYTES = 64
@@ -153,13 +154,20 @@ def read_curves(path: Path) -> list[Point]:
 
 
 def _point(where: str, values: dict[str, str]) -> Point:
-    unit = next((name for name in (GB_PER_S, MS) if values.get(name)), NS)
-    is_tree = FIBONACCI.fullmatch(values["kernel"]) is not None
+    given = [name for name in (GB_PER_S, NS, MS) if values.get(name)]
+    if len(given) != 1:
+        listed = " and ".join(given) or "none"
+        raise ConfigurationError(
+            f"{where}: found {listed}, accepted one of {GB_PER_S}, {NS} and {MS}"
+        )
+    (unit,) = given
+    tree = FIBONACCI.fullmatch(values["kernel"])
+    is_tree = tree is not None and FEWEST <= int(tree[1]) <= MOST_WANTED
     if values["kernel"] not in KERNELS and not is_tree:
         known = (*KERNELS, "fib32")
         raise ConfigurationError(f"{where}: {unknown_name('kernel', values['kernel'], known)}")
-    if is_tree != (unit == MS):
-        accepted = f"{MS} with trees of tasks, {GB_PER_S} or {NS} with other kernels"
+    if unit != (MS if is_tree else NS if values["kernel"] == CHASE else GB_PER_S):
+        accepted = f"{MS} with trees of tasks, {NS} with {CHASE}, {GB_PER_S} with other kernels"
         raise ConfigurationError(
             f"{where}: {unit}: found with {values['kernel']}, accepted {accepted}"
         )

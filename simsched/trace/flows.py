@@ -66,12 +66,6 @@ class Ways:
         """Number of memory nodes."""
         return len(self.copy)
 
-    @property
-    def n_caches(self) -> int:
-        """Number of memory-side caches."""
-        nodes = self.names[: self.n_nodes]
-        return sum(CACHE_OF.format(name) in self.names for name in nodes)
-
     def moved(self, node: int) -> FloatArray:
         """Return the bytes that a node itself moves for a byte, by path; shape (P,).
 

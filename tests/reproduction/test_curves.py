@@ -170,7 +170,8 @@ def test_only_chases_are_under_load(tmp_path: Path) -> None:
     file.write_text(head + "m,chase,local,4,10,100\n")
     assert read_curves(file)[0].load == 10.0
     for row in ("m,load,local,4,10,100", "m,chase,local,1,10,100"):
-        file.write_text(head + row + "\n")
+        unit = "gb_per_s" if "load" in row else "ns"
+        file.write_text(head.replace(",ns", f",{unit}") + row + "\n")
         with pytest.raises(ConfigurationError, match="accepted with chase and two threads or more"):
             read_curves(file)
 
@@ -190,6 +191,9 @@ def test_a_tree_of_tasks_takes_what_the_runtime_charges() -> None:
     ("row", "message"),
     [
         ("m,fib32,cilk,4,,100", "ns: found with fib32, accepted ms with trees of tasks"),
+        ("m,chase,local,4,100,90", "found ns and ms, accepted one of gb_per_s, ns and ms"),
+        ("m,load,local,4,,", "found none, accepted one of gb_per_s, ns and ms"),
+        ("m,fib99,cilk,4,100,", "unknown kernel 'fib99'"),
         ("m,load,local,4,100,", "ms: found with load, accepted ms with trees of tasks"),
         ("m,fib,cilk,4,100,", "unknown kernel 'fib'; did you mean 'fib32'?"),
     ],

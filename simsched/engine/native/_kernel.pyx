@@ -427,7 +427,7 @@ cdef class NativeBackend:
         return ssk_sim_queue_length(self.sim, g, i)
 
     def load(self, resource):
-        """Return the share of a resource's capacity that is in use."""
+        """Return what loads a resource, in bytes per ps."""
         return ssk_sim_load(self.sim, _index(len(self.problem.resource_capacity), resource, "load: resource"))
 
     def running_task(self, worker):

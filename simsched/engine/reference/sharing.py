@@ -194,19 +194,19 @@ class Sharing:
         for resource, _ in self._classes[path * self._n_mates].loads:
             slope, bend = self._latency_growth[resource]
             if slope > 0.0:
-                load = self.load(resource)
+                load = min(self.load(resource) / self._capacity[resource], 1.0)
                 growth += slope * load / (1.0 - bend * load)
         return idle + math.ceil(idle * growth)
 
     def load(self, resource: int) -> float:
-        """Return the share of a resource's capacity in use since rates were last computed."""
+        """Return what loads a resource since rates were last computed, in bytes per ps."""
         total = 0.0
         for index in sorted(self._rated):
             cls = self._classes[index]
             for crossed, weight in cls.loads:
                 if crossed == resource:
                     total += self._rated[index] * weight * cls.rate
-        return min(total / self._capacity[resource], 1.0)
+        return total
 
     def capacity(self, resource: int, crossing: list[tuple[int, float]]) -> float:
         """Return the capacity of a resource that (class, flows * weight) cross."""

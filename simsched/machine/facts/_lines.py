@@ -10,6 +10,9 @@ from simsched.files.bounded import read_text
 from simsched.files.errors import ConfigurationError, shown
 from simsched.machine.facts.contents import Matrix
 
+#: No latency in ns or rate in MB/s or GB/s is beyond these.
+LEAST, MOST = 1e-6, 1e9
+
 
 class Lines:
     """The lines of a file, counted from 1."""
@@ -34,14 +37,25 @@ class Lines:
         return self.lines[number - 1].split() if number <= len(self.lines) else []
 
     def number(self, text: str, line: int, what: str, *, least: float = 0.0) -> float:
-        """Return a finite number above `least`."""
+        """Return a number above `least`, of a size that measurements have."""
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not math.isfinite(value) or value <= least:
-            raise self.fail(line, f"{what}: found {shown(text)}, accepted a number above {least:g}")
+        if not least < value <= MOST or 0.0 < value < LEAST:
+            raise self.fail(
+                line,
+                f"{what}: found {shown(text)}, accepted a number above {least:g}, between "
+                f"{LEAST:g} and {MOST:g}",
+            )
         return value
+
+    def whole(self, text: str, line: int, what: str) -> int:
+        """Return a whole number above 0."""
+        value = self.number(text, line, what)
+        if value != int(value):
+            raise self.fail(line, f"{what}: found {shown(text)}, accepted a whole number")
+        return int(value)
 
     def matrix(self, first: int, labels: Sequence[str], what: str) -> Matrix:
         """Return a square table whose rows begin with a label, as many as there are labels."""

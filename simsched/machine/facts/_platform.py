@@ -13,8 +13,10 @@ import networkx as nx
 
 from simsched.files.bounded import read_text
 from simsched.files.errors import ConfigurationError, shown, unknown_name
+from simsched.files.limits import DOMAINS
 
 ZONES, ROUTES = ("zone", "AS"), ("zoneRoute", "ASroute")
+BYPASSES = ("bypassRoute", "bypassZoneRoute", "bypassASroute")
 SHORTEST, GIVEN = ("Floyd", "Dijkstra", "DijkstraCache"), ("Full", "None", "Cluster")
 SPLIT, FAT = "SPLITDUPLEX", "FATPIPE"
 UP, DOWN, BOTH = "UP", "DOWN", "NONE"
@@ -30,7 +32,11 @@ UNITS = {
     | {f"{prefix}bps": factor / 8 for prefix, factor in _PREFIXES.items()},
     "latency": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "m": 60.0, "h": 3600.0},
 }
-_QUANTITY = re.compile(r"\s*([0-9.]+(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)\s*")
+_QUANTITY = re.compile(
+    r"\s*([0-9]{1,18}(?:\.[0-9]{0,18})?(?:[eE][+-]?[0-9]{1,3})?)\s*([A-Za-z]*)\s*"
+)
+#: What values of a platform may be, in f, B/s and s.
+LIMITS = {"speed": (1.0, 1e15), "bandwidth": (1.0, 1e15), "latency": (1e-12, 1e3)}
 
 Crossing = tuple[str, str]  #: link and direction
 Way = list[Crossing]
@@ -144,8 +150,12 @@ class Platform:
 
     def _item(self, zone: Zone, item: ET.Element) -> None:
         """Read what is in a zone, but routes."""
+        if item.tag in BYPASSES:
+            raise self._fail(f"{zone.name}: found <{item.tag}>, accepted routes without bypass")
         if item.tag in ZONES:
             name = self._text(item, "id")
+            if name in zone.zones:
+                raise self._fail(f"zone {name}: found a second one")
             zone.zones[name] = self._zone(item, name)
         elif item.tag == "cluster":
             inner = self._cluster(item)
@@ -184,7 +194,7 @@ class Platform:
         self.wires[name] = Wire(
             name,
             self._quantity(f"link {name}", "bandwidth", rate),
-            self._quantity(f"link {name}", "latency", item.get(latency, "0"), least=0.0),
+            self._quantity(f"link {name}", "latency", item.get(latency, "0")),
             sharing,
         )
 
@@ -221,12 +231,17 @@ class Platform:
 
     def _radical(self, name: str, text: str) -> Iterator[int]:
         for part in text.split(","):
-            match = re.fullmatch(r"\s*(\d+)(?:-(\d+))?\s*", part)
+            match = re.fullmatch(r"\s*([0-9]{1,9})(?:-([0-9]{1,9}))?\s*", part)
             if match is None or int(match[2] or match[1]) < int(match[1]):
                 raise self._fail(
                     f"cluster {name}: radical: found {shown(text)}, accepted ranges such as 0-15,20"
                 )
-            yield from range(int(match[1]), int(match[2] or match[1]) + 1)
+            last = int(match[2] or match[1])
+            if len(self.hosts) + last - int(match[1]) >= DOMAINS.value:
+                DOMAINS.refuse(
+                    len(self.hosts) + last - int(match[1]) + 1, self.path, ConfigurationError
+                )
+            yield from range(int(match[1]), last + 1)
 
     def _way(self, place: str, item: ET.Element) -> Way:
         way = []
@@ -234,7 +249,10 @@ class Platform:
             name = self._text(step, "id")
             if name not in self.wires:
                 raise self._fail(f"{place}: {unknown_name('link', name, self.wires)}")
-            way.append((name, step.get("direction", BOTH)))
+            direction = step.get("direction", BOTH)
+            if direction not in TURNED:
+                raise self._fail(f"{place}: {unknown_name('direction', direction, list(TURNED))}")
+            way.append((name, direction))
         return way
 
     def _route(self, zone: Zone, item: ET.Element) -> None:
@@ -271,13 +289,13 @@ class Platform:
 
     def _whole(self, item: ET.Element, name: str, usual: int) -> int:
         text = item.get(name, str(usual))
-        if not text.isdigit() or int(text) == 0:
+        if not re.fullmatch(r"[0-9]{1,6}", text) or int(text) == 0:
             raise self._fail(
                 f"{item.tag} {item.get('id')}: {name}: found {shown(text)}, accepted 1 or more"
             )
         return int(text)
 
-    def _quantity(self, place: str, what: str, text: str, *, least: float = 1e-9) -> float:
+    def _quantity(self, place: str, what: str, text: str) -> float:
         """Return a value in the unit without prefix; numbers alone are in it."""
         match = _QUANTITY.fullmatch(text)
         units = {"": 1.0, **UNITS[what]}
@@ -287,8 +305,12 @@ class Platform:
                 f"{place}: {what}: found {shown(text)}, accepted a number with a unit: {accepted}"
             )
         value = float(match[1]) * units[match[2]]
-        if not least <= value < 1e18:
-            raise self._fail(f"{place}: {what}: found {shown(text)}, accepted more than 0")
+        least, most = LIMITS[what]
+        if not least <= value <= most and not (what == "latency" and value == 0.0):
+            unit = next(iter(UNITS[what]))
+            raise self._fail(
+                f"{place}: {what}: found {shown(text)}, accepted {least:g} to {most:g} {unit}"
+            )
         return value
 
     def _fail(self, message: str) -> ConfigurationError:

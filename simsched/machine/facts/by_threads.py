@@ -18,10 +18,11 @@ _THREADS = re.compile(
     r"(?:Number of Threads (?:counted|requested)\s*=\s*|Using )(\d+)(?: threads| work groups)?",
     re.IGNORECASE,
 )
-_STREAM_RATE = re.compile(r"^(Copy|Triad):\s+([\d.]+)")
-_LIKWID_RATE = re.compile(r"^MByte/s:\s+([\d.]+)")
+_STREAM_RATE = re.compile(r"^(Copy|Triad):\s+(\S+)")
+_LIKWID_RATE = re.compile(r"^MByte/s:\s+(\S+)")
 _UNITS = {"gbps": 1e9, "gb/s": 1e9, "mbps": 1e6, "mb/s": 1e6, "mbyte/s": 1e6, "gbyte/s": 1e9}
-_COLUMN = re.compile(r"(?:^|[_ (\[])(gbps|gb/s|mbps|mb/s|mbyte/s|gbyte/s)\b", re.IGNORECASE)
+_COLUMN = re.compile(r"(?:^|[_ (\[])([gm](?:b|byte)(?:ps|/s))\b", re.IGNORECASE)
+_BITS = re.compile(r"[GMgm]b(ps|/s)")
 _WRITES = re.compile(r"copy|triad|scale|add|stream|update|daxpy", re.IGNORECASE)
 #: Factor of more than which a rate is no memory's.
 ODD_RATE, ODD_THREAD_RATE = 20e12, 1e12
@@ -77,6 +78,11 @@ def read_table(path: Path) -> Facts:
     lower = [name.lower() for name in names]
     by = lower.index("threads") if "threads" in lower else lower.index("cores")
     columns = [i for i, name in enumerate(names) if _COLUMN.search(name)]
+    for name in names:
+        if (match := _COLUMN.search(name)) and _BITS.fullmatch(match[1]):
+            raise lines.fail(
+                1, f"{name}: found {match[1]}, which are bits, accepted {match[1].upper()[:2]}/s"
+            )
     reads = [i for i in columns if not _WRITES.search(names[i])]
     column = (reads or columns)[0]
     copies = next((i for i in columns if "copy" in lower[i]), column)
@@ -90,7 +96,7 @@ def read_table(path: Path) -> Facts:
         found: dict[int, Fact[float]] = {}
         for number, row in enumerate(rows[1:], 2):
             if row:
-                threads = int(lines.number(row[by], number, names[by]))
+                threads = lines.whole(row[by], number, names[by])
                 rate = lines.number(row[place], number, names[place]) * _UNITS[match[1].lower()]
                 found.setdefault(threads, Fact(rate, f"line {number}"))
         if not found:

@@ -16,6 +16,7 @@ from simsched.machine.facts.contents import Fact, Facts
 from simsched.machine.facts.registry import fact_format
 
 PER_GB = 1e9
+UNITS = {"GB/s": 1e9, "MB/s": 1e6}
 TITLES = (b"nvbandwidth Version", b"P2P (Peer-to-Peer) GPU Bandwidth", b"[CUDA Bandwidth Test]")
 IN, OUT, BETWEEN = "copy_in", "copy_out", "copy_between"
 #: Titles of tables with rows and columns, the best one of each kind first.
@@ -42,10 +43,7 @@ def read_cuda_copies(path: Path) -> Facts:
     listed = {kind: _largest(lines, title) for kind, title in LISTS.items()}
     between = {pair: rate for pair, rate in tables[BETWEEN].items() if pair[0] != pair[1]}
     own = {a: rate for (a, b), rate in tables[BETWEEN].items() if a == b} or listed["own"]
-    into, out = (
-        {device: rate for (_, device), rate in tables[kind].items()} or listed[kind]
-        for kind in (IN, OUT)
-    )
+    into, out = (_best_of_rows(tables[kind]) or listed[kind] for kind in (IN, OUT))
     if not (between or own or into or out):
         raise ConfigurationError(
             f"{path}: found no table of rates, accepted one: host to device, device to host or "
@@ -61,6 +59,15 @@ def read_cuda_copies(path: Path) -> Facts:
     )
 
 
+def _best_of_rows(table: Rates) -> dict[int, Fact[float]]:
+    """Return the best rate of each column: of the host's node that the device is near."""
+    found: dict[int, Fact[float]] = {}
+    for (_, device), rate in table.items():
+        if device not in found or rate.value > found[device].value:
+            found[device] = rate
+    return found
+
+
 def _first_table(lines: Lines, titles: tuple[str, ...]) -> Rates:
     for title in titles:
         start = lines.find(title)
@@ -72,10 +79,10 @@ def _first_table(lines: Lines, titles: tuple[str, ...]) -> Rates:
 def _table(lines: Lines, title: int) -> Iterator[tuple[tuple[int, int], Fact[float]]]:
     """Yield the rates of a table below its title; ``N/A`` stands for what was not measured."""
     columns = [word for word in lines.fields(title + 1) if word != "D\\D"]
-    if not columns or not all(word.isdigit() for word in columns):
+    if not columns or not all(re.fullmatch(r"[0-9]{1,4}", word) for word in columns):
         raise lines.fail(title + 1, "found no header of devices, accepted their numbers")
     number = title + 2
-    while (fields := lines.fields(number)) and fields[0].isdigit():
+    while (fields := lines.fields(number)) and re.fullmatch(r"[0-9]{1,4}", fields[0]):
         if len(fields) != 1 + len(columns):
             raise lines.fail(
                 number, f"found {len(fields) - 1} rates, accepted {len(columns)}, as in the header"
@@ -87,6 +94,10 @@ def _table(lines: Lines, title: int) -> Iterator[tuple[tuple[int, int], Fact[flo
         number += 1
     if number == title + 2:
         raise lines.fail(number, "found no row of a device, accepted some")
+    if "CPU(" not in lines.lines[title - 1] and number - title - 2 != len(columns):
+        raise lines.fail(
+            number, f"found {number - title - 2} rows, accepted {len(columns)}, one for each device"
+        )
 
 
 def _largest(lines: Lines, title: str) -> dict[int, Fact[float]]:
@@ -96,13 +107,17 @@ def _largest(lines: Lines, title: str) -> dict[int, Fact[float]]:
         return {}
     device = 0
     for text in lines.lines[:start]:
-        if match := re.match(r"\s*Device (\d+):", text):
+        if match := re.match(r"\s*Device ([0-9]{1,4}):", text):
             device = int(match[1])
-    found: list[Fact[float]] = []
+    unit, found = "GB/s", list[Fact[float]]()
     for number in range(start + 1, len(lines.lines) + 1):
         fields = lines.fields(number)
-        if len(fields) == 2 and fields[0].isdigit():
-            rate = lines.number(fields[1], number, "rate in GB/s") * PER_GB
+        if match := re.search(r"Bandwidth\((.*)\)", lines.lines[number - 1]):
+            unit = match[1]
+            if unit not in UNITS:
+                raise lines.fail(number, f"found {shown(unit)}, accepted {' or '.join(UNITS)}")
+        if len(fields) == 2 and re.fullmatch(r"[0-9]{1,18}", fields[0]):
+            rate = lines.number(fields[1], number, f"rate in {unit}") * UNITS[unit]
             found.append(Fact(rate, f"line {number}"))
         elif found:
             break

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from simsched.files.errors import ConfigurationError
 from simsched.machine.facts.content import most_important
 from simsched.machine.facts.contents import Assumed, Whole
 from simsched.machine.facts.document import Document
-from simsched.machine.facts.gathered import gather
+from simsched.machine.facts.gathered import CONTRADICTION, gather
 from simsched.machine.facts.registry import read_facts
+from simsched.machine.load import check_machine
 from simsched.machine.written import document_yaml
 
 MOST = 3  #: assumed values that are named
@@ -90,11 +93,20 @@ def described(paths: Sequence[Path], format_name: str | None = None) -> Describe
     }
     model = gathered.model or "unnamed processor"
     packages = f"{n_packages} x " if n_packages > 1 else ""
-    document = content.document(
-        f"{packages}{model}, {summary['cores']} cores, from {', '.join(gathered.files)}"
-    )
-    warnings = [*gathered.warnings, *content.warnings]
-    return Described(document_yaml(document), summary, tuple(content.assumed), tuple(warnings))
+    try:
+        document = content.document(
+            f"{packages}{model}, {summary['cores']} cores, from {', '.join(gathered.files)}"
+        )
+    except (ArithmeticError, ValueError) as error:
+        raise ConfigurationError(
+            f"{', '.join(map(str, paths))}: found values that make no machine: {error}"
+        ) from error
+    text = document_yaml(document)
+    warnings = (*gathered.warnings, *content.warnings)
+    more = _checked(paths, text)
+    if any(CONTRADICTION in warning for warning in warnings):  # one warning is enough
+        more = [warning for warning in more if " reaches " not in warning]
+    return Described(text, summary, tuple(content.assumed), (*warnings, *more))
 
 
 def _alone(path: Path, whole: Whole, warnings: tuple[str, ...], n_files: int) -> Described:
@@ -103,4 +115,26 @@ def _alone(path: Path, whole: Whole, warnings: tuple[str, ...], n_files: int) ->
         raise ConfigurationError(
             f"{path}: found {n_files - 1} more files beside a whole machine, accepted it alone"
         )
-    return Described(document_yaml(whole.document), whole.summary, whole.assumed, warnings)
+    text = document_yaml(whole.document)
+    warnings = (*warnings, *_checked([path], text))
+    return Described(text, whole.summary, whole.assumed, warnings)
+
+
+def _checked(paths: Sequence[Path], text: str) -> list[str]:
+    """Return warnings about a machine file; one that cannot be loaded is refused.
+
+    What stands in the files where, the message says by the source of the value.
+    """
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "machine.yaml"
+        file.write_text(text, encoding="utf-8")
+        try:
+            return [warning.replace(f"{file}:", "line ") for warning in check_machine(file)]
+        except ConfigurationError as error:
+            line = re.match(rf"{re.escape(str(file))}:(\d+):", str(error))
+            said = text.splitlines()[int(line[1]) - 1].strip() if line is not None else ""
+            reason = str(error).replace(f"{file}:", "line ")
+            raise ConfigurationError(
+                f"{', '.join(map(str, paths))}: found values that make no machine: {reason}"
+                + (f" ({said})" if said else "")
+            ) from error

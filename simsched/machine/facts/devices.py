@@ -9,6 +9,7 @@ from simsched.files.units import format_bandwidth
 from simsched.machine.facts import assumed
 from simsched.machine.facts.content import Content
 from simsched.machine.facts.contents import Device
+from simsched.machine.facts.gathered import Stated
 
 NAME = "device"
 
@@ -118,13 +119,23 @@ def _add_peers(content: Content, links: dict[str, Any], own: list[int]) -> None:
     """Add links between devices, those of the same width together."""
     devices = content.gathered.devices
     place = {device.name: domain for device, domain in zip(devices, own, strict=True)}
-    measured = content.gathered.mapped("copy_between")
+    measured: dict[Any, Stated[float]] = content.gathered.mapped("copy_between")
     by_width: dict[int, list[list[int]]] = {}
+    pairs_of: dict[tuple[int, int], int] = {}
     for device in devices:
         for other, width in device.peers.items():
-            if other.lower() in place and place[device.name] < place[other.lower()]:
-                pair = [place[device.name], place[other.lower()]]
-                by_width.setdefault(width, []).append(pair)
+            if other.lower() in place:
+                one, two = sorted((place[device.name], place[other.lower()]))
+                pairs_of[one, two] = max(width, pairs_of.get((one, two), 0))
+    for (one, two), width in pairs_of.items():
+        by_width.setdefault(width, []).append([one, two])
+    known = {(a - own[0], b - own[0]) for a, b in pairs_of}
+    without = [pair for pair in measured if pair not in known and pair[::-1] not in known]
+    if without:
+        content.warnings.append(
+            f"{len(without)} rates between devices are left out: no file says that they have links "
+            "of their own"
+        )
     for width, pairs in sorted(by_width.items()):
         both = [(a - own[0], b - own[0]) for a, b in pairs]
         rates = [measured[pair] for pair in (*both, *((b, a) for a, b in both)) if pair in measured]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,9 @@ from simsched.machine.facts.layout import Block, blocks, core_names, entries
 from simsched.machine.facts.side_cache import with_side_cache
 from simsched.machine.facts.transfers import transfer_ns
 from simsched.machine.model import node_name
+from simsched.machine.schema import source_key
 
+PAIR = 2  #: of a value and its source
 SAME, NEAR, FAR = "local", "near", "far"
 
 
@@ -44,6 +46,8 @@ class Document(Content):
             "costs": self._costs(),
         }
         add_devices(self, found)
+        used = {source_key(text) for text in _texts(found)}
+        found["sources"] = {key: item for key, item in found["sources"].items() if key in used}
         return found
 
     # -------------------------------------------------------------------------------------------
@@ -222,15 +226,15 @@ class Document(Content):
     def _rates(self, node: Node) -> dict[int, Stated[float]]:
         """Return what 1, 2, ... threads draw from a node together, as far as files say it.
 
-        Threads fill the domains in their order: more than one domain has are on others, too, and
-        if a table has only such rows, a domain has its part of them.
+        Threads fill the cores of the domains in their order: more than a domain has cores are on
+        others, too, and if a table has only such rows, a domain has its part of them.
         """
         found = self.gathered.mapped("rates_bytes_per_s") if node.kind == "DRAM" else {}
         rates = {int(n): stated for n, stated in found.items()}  # type: ignore[call-overload]
         cores = self.gathered.topology.cores
-        ways = max(len(core.threads) for core in cores)
         own = self._n_cores(node.domain)
-        inside = {n: stated for n, stated in rates.items() if n <= ways * own}
+        is_one = self.gathered.topology.n_domains == 1
+        inside = {n: stated for n, stated in rates.items() if is_one or n <= own}
         if not rates or max(inside, default=0) > 1 or max(rates) == 1:
             return inside
         most = max(rates)
@@ -442,3 +446,15 @@ class Document(Content):
 
 def _if_any(key: str, value: Any) -> dict[str, Any]:
     return {key: value} if value else {}
+
+
+def _texts(content: Any) -> Iterator[str]:
+    """Yield all texts in a document that are sources: those that end a pair."""
+    if isinstance(content, dict):
+        for value in content.values():
+            yield from _texts(value)
+    elif isinstance(content, list):
+        if len(content) == PAIR and isinstance(content[1], str) and content[1].strip():
+            yield content[1]
+        for value in content:
+            yield from _texts(value)

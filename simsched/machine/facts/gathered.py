@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from simsched.files.errors import ConfigurationError
+from simsched.files.limits import DOMAINS
 from simsched.machine.facts.contents import Device, Fact, Facts, Matrix, Topology
 
 Value = TypeVar("Value")
@@ -16,6 +17,7 @@ Value = TypeVar("Value")
 DETAIL = ("hwloc", "lscpu", "numactl")
 #: A latency that is smaller by this part, at a larger distance, contradicts the distances.
 TOLERANCE = 0.1
+CONTRADICTION = "latencies contradict the distances of the system"
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,9 @@ def gather(found: Sequence[tuple[Path, Facts]]) -> Gathered:
         )
     topology = files[have[0]][1].topology
     assert topology is not None
+    if max(topology.n_domains, len(topology.nodes)) > DOMAINS.value:
+        n_domains = max(topology.n_domains, len(topology.nodes))
+        DOMAINS.refuse(n_domains, files[have[0]][0], ConfigurationError)
     for other in have[1:]:
         _compare(files[have[0]], files[other])
     warnings = [text for key in have[:1] for text in files[key][1].warnings]
@@ -211,6 +216,6 @@ def _contradictions(gathered: Gathered) -> list[str]:
         return []
     where = gathered.files[latency.key][0]
     return [
-        f"{located(where, latency.place)}: latencies contradict the distances of the system by "
+        f"{located(where, latency.place)}: {CONTRADICTION} by "
         f"up to {worst:.0%}; the latencies are taken, the distances only order first touch"
     ]

@@ -21,7 +21,8 @@ from simsched.machine.facts.contents import (
 from simsched.machine.facts.registry import fact_format
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_SIZE = re.compile(r"([\d.]+)\s*([KMG]?)(?:iB|B)?(?:\s*\((\d+) instances?\))?")
+_SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*([KMG]?)(?:iB|B)?(?:\s*\((\d+) instances?\))?")
+LEAST_SIZE = 1e-3
 _LEVELS = {"L1d": 1, "L2": 2, "L3": 3}
 
 
@@ -79,8 +80,8 @@ def _number(path: Path, key: str, text: str) -> float:
         value = float(text)
     except ValueError:
         value = 0.0
-    if not 0.0 < value < 1e9:
-        raise ConfigurationError(f"{path}: {key}: found {shown(text)}, accepted a number above 0")
+    if not 1.0 <= value <= 1e5:
+        raise ConfigurationError(f"{path}: {key}: found {shown(text)} MHz, accepted 1 to 100000")
     return value
 
 
@@ -88,7 +89,7 @@ def _count(path: Path, values: dict[str, str], key: str, default: int | None = N
     if key not in values and default is not None:
         return default
     text = values.get(key, "")
-    if not text.isdecimal() or not 0 < int(text) <= 65536:
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 0 < int(text) <= 65536:
         found = f"found {shown(text)}" if key in values else "missing"
         raise ConfigurationError(f"{path}: {key}: {found}, accepted a count from 1 to 65536")
     return int(text)
@@ -103,7 +104,7 @@ def _caches(
         if text is None or text == "None":
             continue
         match = _SIZE.fullmatch(text.strip())
-        if match is None or not float(match[1]):
+        if match is None or float(match[1]) < LEAST_SIZE:
             raise ConfigurationError(
                 f"{path}: {name}: found {shown(text)}, accepted a size such as '32 KiB'"
             )

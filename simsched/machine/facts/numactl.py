@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from simsched.files.errors import shown
 from simsched.machine.facts._lines import Lines
 from simsched.machine.facts.contents import Core, Facts, Node, Topology
 from simsched.machine.facts.registry import fact_format
@@ -24,8 +25,14 @@ def read_numactl(path: Path) -> Facts:
     sizes: dict[str, int] = {}
     for number, text in enumerate(lines.lines, 1):
         if match := _CPUS.match(text.strip()):
-            found = [lines.number(word, number, "cpu", least=-1.0) for word in match[2].split()]
-            cpus[match[1]] = [int(value) for value in found]
+            words = match[2].split()
+            wrong = next((word for word in words if not re.fullmatch(r"[0-9]{1,6}", word)), None)
+            if wrong is not None:
+                raise lines.fail(number, f"cpu: found {shown(wrong)}, accepted a number")
+            cpus[match[1]] = [int(word) for word in words]
+            known = {cpu for label, own in cpus.items() if label != match[1] for cpu in own}
+            if twice := sorted(known.intersection(cpus[match[1]])):
+                raise lines.fail(number, f"found cpu {twice[0]} on two nodes, accepted one")
         elif match := _SIZE.match(text.strip()):
             sizes[match[1]] = int(match[2]) * _UNITS[match[3]]
     heading = lines.find("node distances:")

@@ -12,7 +12,7 @@ from simsched.machine.facts.registry import fact_format
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _DEVICE = re.compile(r"GPU\d+")
-_LINKS = re.compile(r"NV(\d+)")
+_LINKS = re.compile(r"NV([1-9][0-9]?)")
 
 
 def _is_topo(head: bytes) -> bool:
@@ -27,14 +27,17 @@ def read_nvidia_topo(path: Path) -> Facts:
     header = lines.find("GPU0")
     if header is None or "NUMA Affinity" not in lines.lines[header - 1]:
         raise lines.fail(1, "found no header, accepted one with GPU0 and NUMA Affinity")
-    names = [name.strip() for name in lines.lines[header - 1].split("\t")]
+    names = _cells(lines.lines[header - 1])
+    names = names if names[0] == "" else ["", *names]
     columns = {name: place for place, name in enumerate(names) if name}
     devices = [name for name in columns if _DEVICE.fullmatch(name)]
+    if not devices:
+        raise lines.fail(header, "found no column of a device, accepted GPU0, GPU1, ...")
     found = []
     for offset, device in enumerate(devices, 1):
         number = header + offset
         text = lines.lines[number - 1] if number <= len(lines.lines) else ""
-        cells = [cell.strip() for cell in text.split("\t")]
+        cells = _cells(text)
         if cells[0] != device:
             raise lines.fail(number, f"found {shown(cells[0])}, accepted the row of {device}")
         if len(cells) <= columns["NUMA Affinity"]:
@@ -49,6 +52,12 @@ def read_nvidia_topo(path: Path) -> Facts:
         }
         found.append(Device(device.lower(), None, _node(path, number, near), peers))
     return Facts("nvidia_topo", "nvidia-smi topo -m", devices=tuple(found))
+
+
+def _cells(text: str) -> list[str]:
+    """Return the cells of a line, between tabs or, as copied from a terminal, several spaces."""
+    cells = text.split("\t") if "\t" in text else re.split(r"\s{2,}", text.strip())
+    return [cell.strip() for cell in cells]
 
 
 def _node(path: Path, number: int, text: str) -> int | None:

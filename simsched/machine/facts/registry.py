@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from simsched.files.bounded import is_empty, read_head
-from simsched.files.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError, ExtensionError
 from simsched.machine.facts.contents import Facts
 from simsched.names.extensions import blamed, check_returned
 from simsched.names.formats import Format, only_fitting
@@ -84,7 +84,15 @@ def read_facts(path: Path, format_name: str | None) -> Facts:
     else:
         found = _formats.find(format_name)
     what = f"{path}: importer {found.name}"
-    with blamed(what, found.function):
-        facts = found.function(path)
+    try:
+        with blamed(what, found.function):
+            facts = found.function(path)
+    except ExtensionError as error:
+        if not found.function.__module__.startswith(f"{__package__}."):
+            raise
+        kind = type(error.__cause__).__name__
+        raise ConfigurationError(
+            f"{path}: found a value that no file of {found.name} has: {error.__cause__ or kind}"
+        ) from error
     check_returned(what, found.function, facts, Facts)
     return facts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +29,8 @@ def with_side_cache(
         return entry
     kind = "DRAM" if size <= assumed.LARGEST_HBM_BYTES else "NVM"
     behind = format_bandwidth(n_cores * assumed.NODE_BYTES_PER_S[kind])
-    granule = math.gcd(size, assumed.GRANULE_BYTES)
+    granule = min(size, assumed.GRANULE_BYTES)
+    size -= size % granule
     rate, source = entry["bandwidth"]
     kept = {key: value for key, value in entry.items() if key != "bandwidth_by_flows"}
     hit_ns = float(str(latency[0]).removesuffix(" ns"))

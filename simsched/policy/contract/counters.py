@@ -40,8 +40,9 @@ class Counters:
         Time that each task has been executed, on whatever cores; empty unless the plan asks for it.
         What it waited for, and what its worker paid for, is not part of it.
     node_load : ndarray of float64, shape (n_nodes,)
-        Bytes that flows of the iteration have moved on each node, over what it sustains in that
-        time: accesses and copies, more than their bytes where remote or written ones cost more.
+        Bytes that flows of the iteration have moved on each node, over its bandwidth and the time:
+        accesses and copies, more than their bytes where remote or written ones cost more. Of the
+        node, a cache in front of it and a controller that it shares, the fullest counts.
     link_load : ndarray of float64, shape (n_links,)
         The same of links; with messages of cache coherence.
     part_units : ndarray of int64, shape (n_parts,)

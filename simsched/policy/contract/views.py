@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.files.units import PS_PER_S
 from simsched.machine.model import Machine
+from simsched.machine.resources import Resources
 from simsched.policy.contract.estimates import estimate_ops
 from simsched.policy.contract.executions import Progress
 from simsched.policy.contract.records import index_below
@@ -28,7 +31,7 @@ class EngineState(Protocol):
         """Return the number of entries in a pool."""
 
     def load(self, resource: int) -> float:
-        """Return the share in use of what a resource sustains; see `HookView.node_load`."""
+        """Return what loads a resource, in bytes per ps; see `HookView.node_load`."""
 
     def running_task(self, worker: int) -> int:
         """Return the task whose segments the worker is executing, -1 when there is none."""
@@ -160,11 +163,12 @@ class HookView(PlanView):
     readings: Readings = field(default_factory=Readings)
 
     def node_load(self, node: int) -> float:
-        """Return the share of what a memory node sustains that is in use, 0 to 1.
+        """Return the share of a memory node's bandwidth that is in use, as its counters show it.
 
-        It is that since flows began or ended last, as counters of its controller show it. Each
-        reading takes `counter_read` of the machine's costs, which the run counts as time of
-        decisions: `policy_decision_s`.
+        Of the node, a cache in front of it and a controller that it shares, the fullest counts. The
+        share is that since flows began or ended last, of the `bandwidth` that the machine states,
+        and can be above 1 where few flows get more. Each reading takes `counter_read` of the
+        machine's costs, which the run counts as time of decisions: `policy_decision_s`.
 
         Parameters
         ----------
@@ -174,12 +178,13 @@ class HookView(PlanView):
         Returns
         -------
         float
-            Bytes per second of all flows through the node, over what it sustains.
+            Bytes per second of all flows, as they load it, over the bandwidth.
         """
-        return self._load(index_below(len(self.machine.nodes), node, "node_load: node"))
+        number = index_below(len(self.machine.nodes), node, "node_load: node")
+        return self._load(self._resources.of_node[number])
 
     def link_load(self, link: int) -> float:
-        """Return the share of what a link sustains that is in use, 0 to 1; see `node_load`.
+        """Return the share of a link's bandwidth that is in use; see `node_load`.
 
         Parameters
         ----------
@@ -189,12 +194,16 @@ class HookView(PlanView):
         Returns
         -------
         float
-            Bytes per second of all flows and messages on the link, over what it sustains.
+            Bytes per second of all flows and messages on the link, over its bandwidth.
         """
-        place = index_below(len(self.machine.links), link, "link_load: link")
-        cached = sum(node.memory_side_cache is not None for node in self.machine.nodes)
-        return self._load(len(self.machine.nodes) + cached + place)
+        number = index_below(len(self.machine.links), link, "link_load: link")
+        return self._load([self._resources.first_link + number])
 
-    def _load(self, resource: int) -> float:
+    @cached_property
+    def _resources(self) -> Resources:
+        return Resources(self.machine)
+
+    def _load(self, resources: list[int]) -> float:
         self.readings.number += 1
-        return self.live.load(resource)
+        rates = self._resources.bytes_per_s
+        return max(self.live.load(i) * PS_PER_S / rates[i] for i in resources)

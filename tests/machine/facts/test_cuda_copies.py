@@ -97,6 +97,34 @@ def test_what_is_wrong_is_said_with_its_line(load: Load, old: str, new: str, mes
     assert message in str(caught.value)
 
 
+def test_older_samples_print_megabytes(load: Load) -> None:
+    old = samples.BANDWIDTH_TEST.replace("(GB/s)", "(MB/s)").replace("25.3", "12300.4")
+    old = old.replace("24.1", "12000.0").replace("20.5", "12800").replace("1173.2", "550000")
+    assert gb_per_s(load(old), 3, 0) == 12.3004
+    with pytest.raises(ConfigurationError, match=r"file2:6: found 'GiB', accepted GB/s or MB/s"):
+        load(samples.BANDWIDTH_TEST.replace("(GB/s)", "(GiB)"))
+
+
+def test_tables_copied_from_a_terminal_have_spaces(load: Load) -> None:
+    machine = load(topo=samples.NVIDIA_TOPO.replace("\t", "    "))
+    assert "to_devices1>3" in links(machine)
+    assert "peers_42>3" in links(machine)
+
+
+def test_rates_between_devices_without_links_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    texts = samples.hwloc_2(), samples.NVIDIA_TOPO.replace("NV4", "SYS"), samples.P2P
+    paths = [tmp_path / f"file{i}" for i in range(len(texts))]
+    for path, text in zip(paths, texts, strict=True):
+        path.write_text(text, encoding="utf-8")
+    assert any("2 rates between devices are left out" in w for w in described(paths).warnings)
+
+
+def test_a_matrix_has_a_row_for_each_device(load: Load) -> None:
+    cut = samples.P2P[: samples.P2P.rindex("     1  91.10")]
+    with pytest.raises(ConfigurationError, match="found 1 rows, accepted 2, one for each device"):
+        load(cut)
+
+
 def test_rates_without_devices_and_outputs_without_rates_are_refused(load: Load) -> None:
     with pytest.raises(ConfigurationError, match="found rates of devices, accepted with a topolo"):
         load(samples.NVBANDWIDTH, topo=None)

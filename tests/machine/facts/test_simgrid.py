@@ -89,7 +89,10 @@ def test_shortest_routes_are_found(load: Load) -> None:
     [
         ('speed="98.095Mf"', "", "host Tremblay: found no attribute power"),
         ("98.095Mf", "98.095 MB", "host Tremblay: speed: found '98.095 MB', accepted a number"),
-        ("98.095Mf", "0f", "host Tremblay: speed: found '0f', accepted more than 0"),
+        ("98.095Mf", "0f", "host Tremblay: speed: found '0f', accepted 1 to 1e+15 f"),
+        ("98.095Mf", "1.2.3Mf", "host Tremblay: speed: found '1.2.3Mf', accepted a number"),
+        ('core="4"', 'core="\u00b2"', "host Jupiter: core: found '\u00b2'"),
+        ('direction="UP"', 'direction="up"', "unknown direction 'up'; accepted: DOWN, NONE, UP"),
         ('core="4"', 'core="0"', "host Jupiter: core: found '0', accepted 1 or more"),
         ("100Mbps", "100", None),
         ("100Mbps", "100Mhz", "link 7: bandwidth: found '100Mhz'"),
@@ -131,6 +134,11 @@ def test_what_is_wrong_is_said(load: Load, old: str, new: str, message: str | No
             "found topology TORUS, accepted FLAT",
         ),
         ('radical="1-94"', 'radical="1-94" sharing_policy="SHARED"', "found 94 hosts, accepted 64"),
+        (
+            'radical="1-94"',
+            'radical="1-100000"',
+            "found 100000 domains or memory nodes, accepted at most 256",
+        ),
     ],
 )
 def test_clusters_that_cannot_be_are_refused(load: Load, old: str, new: str, message: str) -> None:

@@ -255,7 +255,7 @@ int64_t ssk_sim_now(const ssk_sim_t *sim);
 int32_t ssk_sim_n_groups(const ssk_sim_t *sim);
 int32_t ssk_sim_n_instances(const ssk_sim_t *sim, int32_t group);
 int64_t ssk_sim_queue_length(const ssk_sim_t *sim, int32_t group, int32_t instance);
-/* Share of a resource's capacity in use since rates were last computed, 1 at most. */
+/* What loads a resource since rates were last computed, in bytes per ps. */
 double ssk_sim_load(const ssk_sim_t *sim, int32_t resource);
 int32_t ssk_sim_running_task(const ssk_sim_t *sim, int32_t worker);
 int ssk_sim_is_waiting(const ssk_sim_t *sim, int32_t worker);

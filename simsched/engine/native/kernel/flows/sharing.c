@@ -100,8 +100,7 @@ double ssk_varying_capacity(const ssk_flows_t *self, int32_t resource)
     return p->curve[curve + (flows < length ? flows : length) - 1];
 }
 
-/* Returns what loads a resource since rates were last computed. */
-static double load_now(const ssk_flows_t *self, int32_t x)
+double ssk_load(const ssk_flows_t *self, int32_t x)
 {
     const ssk_problem_t *p = self->problem;
     const uint64_t *crosses = &self->sharing.crosses[(size_t)x * (size_t)self->n_words];
@@ -119,12 +118,6 @@ static double load_now(const ssk_flows_t *self, int32_t x)
     return load;
 }
 
-double ssk_load_share(const ssk_flows_t *self, int32_t resource)
-{
-    double load = load_now(self, resource) / self->problem->resource_capacity[resource];
-    return load < 1.0 ? load : 1.0;
-}
-
 int64_t ssk_loaded_latency(const ssk_flows_t *self, int32_t path)
 {
     const ssk_problem_t *p = self->problem;
@@ -134,7 +127,8 @@ int64_t ssk_loaded_latency(const ssk_flows_t *self, int32_t path)
         int32_t x = p->path_resource[i];
         if (p->latency_slope[x] == 0.0)
             continue;
-        double load = ssk_load_share(self, x);
+        double load = ssk_load(self, x) / p->resource_capacity[x];
+        load = load < 1.0 ? load : 1.0;
         growth += p->latency_slope[x] * load / (1.0 - p->latency_bend[x] * load);
     }
     return ssk_add_ps(idle, ssk_ceil_ps((double)idle * growth));

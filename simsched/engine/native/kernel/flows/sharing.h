@@ -15,8 +15,8 @@ void ssk_sharing_free(ssk_flows_t *self, const ssk_allocator_t *allocator);
 double ssk_varying_capacity(const ssk_flows_t *self, int32_t resource);
 int64_t ssk_loaded_latency(const ssk_flows_t *self, int32_t path);
 
-/* Returns the share of a resource's capacity in use since rates were last computed, 1 at most. */
-double ssk_load_share(const ssk_flows_t *self, int32_t resource);
+/* Returns what loads a resource since rates were last computed, in bytes per ps. */
+double ssk_load(const ssk_flows_t *self, int32_t resource);
 
 /* Returns what the flows on a resource get together; rule F7. */
 static inline double ssk_capacity(const ssk_flows_t *self, int32_t resource)

@@ -33,7 +33,7 @@ int64_t ssk_sim_queue_length(const ssk_sim_t *sim, int32_t group, int32_t instan
 
 double ssk_sim_load(const ssk_sim_t *sim, int32_t resource)
 {
-    return resource >= 0 && resource < sim->problem.n_resources ? ssk_load_share(&sim->flows, resource) : 0.0;
+    return resource >= 0 && resource < sim->problem.n_resources ? ssk_load(&sim->flows, resource) : 0.0;
 }
 
 int32_t ssk_sim_running_task(const ssk_sim_t *sim, int32_t worker)
