@@ -17,7 +17,14 @@ from simsched.files.errors import ConfigurationError, expect, nearest, unknown_n
 from simsched.files.resources import shipped
 from simsched.files.units import format_bandwidth, format_frequency, format_time
 from simsched.files.yaml_reader import Document, FieldError, read_document, validate_document
-from simsched.machine.model import Machine, RuntimeCosts, cost_name
+from simsched.machine.model import (
+    Controller,
+    Link,
+    Machine,
+    MemoryNode,
+    RuntimeCosts,
+    cost_name,
+)
 from simsched.machine.resolve import resolve
 from simsched.machine.schema import MachineFile, source_key, sourced_values
 from simsched.machine.topology import FIRST_TOUCH_KINDS
@@ -100,6 +107,7 @@ def check_machine(name_or_path: str | Path) -> list[str]:
         *_unused_sources(document, file),
         *_unreachable_bandwidth(machine),
         *_idle_links(file, machine),
+        *_odd_curves(machine),
         *_odd_latencies(machine),
         *_odd_kinds(document, file),
         *_odd_sizes(document, file),
@@ -261,6 +269,20 @@ def _idle_links(file: MachineFile, machine: Machine) -> Iterator[str]:
         spec = file.links.get(link.name)
         if spec is not None and spec.crossed_by == "listed" and index not in crossed:
             yield f"{machine.name}: {link.name}: no rule of paths lists this link"
+
+
+def _odd_curves(machine: Machine) -> Iterator[str]:
+    """Warn of a bandwidth that is none of those by the number of flows."""
+    things: list[MemoryNode | Link | Controller]
+    things = [*machine.nodes, *machine.links, *machine.controllers]
+    for thing in things:
+        curve, rate = thing.bandwidth_curve, thing.bandwidth_bytes_per_s
+        if curve and not min(curve) <= rate * (1 + 1e-9) <= max(curve) * (1 + 1e-6):
+            yield (
+                f"{machine.name}: {thing.name}: bandwidth {format_bandwidth(rate)} is outside "
+                f"bandwidth_by_flows, {format_bandwidth(min(curve))} to "
+                f"{format_bandwidth(max(curve))}"
+            )
 
 
 def _odd_latencies(machine: Machine) -> Iterator[str]:

@@ -13,11 +13,12 @@ from simsched.files.errors import ConfigurationError
 from simsched.machine.facts.content import most_important
 from simsched.machine.facts.contents import Assumed, Whole
 from simsched.machine.facts.document import Document
-from simsched.machine.facts.gathered import CONTRADICTION, gather
+from simsched.machine.facts.gathered import CONTRADICTION, Gathered, gather, located
 from simsched.machine.facts.registry import read_facts
 from simsched.machine.load import check_machine
 from simsched.machine.written import document_yaml
 
+ODD_NS = 5.0, 1e5  #: memory answers within these
 MOST = 3  #: assumed values that are named
 
 
@@ -74,6 +75,9 @@ def described(paths: Sequence[Path], format_name: str | None = None) -> Describe
     ConfigurationError
         A file cannot be read, has another format, or contradicts another one.
     """
+    twice = [path for i, path in enumerate(paths) if path in paths[:i]]
+    if twice:
+        raise ConfigurationError(f"{twice[0]}: found twice, accepted each file once")
     facts = [(path, read_facts(path, format_name)) for path in paths]
     for path, found in facts:
         if found.whole is not None:
@@ -102,11 +106,24 @@ def described(paths: Sequence[Path], format_name: str | None = None) -> Describe
             f"{', '.join(map(str, paths))}: found values that make no machine: {error}"
         ) from error
     text = document_yaml(document)
-    warnings = (*gathered.warnings, *content.warnings)
+    warnings = (*gathered.warnings, *content.warnings, *_odd_units(gathered))
     more = _checked(paths, text)
     if any(CONTRADICTION in warning for warning in warnings):  # one warning is enough
         more = [warning for warning in more if " reaches " not in warning]
     return Described(text, summary, tuple(content.assumed), (*warnings, *more))
+
+
+def _odd_units(gathered: Gathered) -> list[str]:
+    """Warn of latencies that memory has not, so that their unit may be another one."""
+    latency = gathered.matrix("latency_ns")
+    if latency is None:
+        return []
+    values = [ns for row in latency.value.values for ns in row]
+    odd = [ns for ns in values if not ODD_NS[0] <= ns <= ODD_NS[1]]
+    if not odd:
+        return []
+    place = located(gathered.files[latency.key][0], latency.place)
+    return [f"{place}: found a latency of {odd[0]:g} ns; is the unit another one?"]
 
 
 def _alone(path: Path, whole: Whole, warnings: tuple[str, ...], n_files: int) -> Described:

@@ -81,9 +81,11 @@ def _domain(content: Content, device: Device) -> int:
         found = [node.domain for node in topology.nodes if node.number == device.node]
         if not found:
             listed = ", ".join(str(node.number) for node in topology.nodes)
+            files = content.gathered.files.values()
+            path = next(path for path, facts in files if device in facts.devices)
             raise ConfigurationError(
-                f"device {device.name}: found memory node {device.node}, accepted one of the "
-                f"topology: {listed}"
+                f"{path}: device {device.name}: found memory node {device.node}, accepted one of "
+                f"the topology: {listed}"
             )
         return found[0] or 0
     packages = {core.package: core.domain for core in reversed(topology.cores)}

@@ -423,6 +423,20 @@ def test_values_that_no_machine_has_are_refused(
     assert message in str(caught.value)
 
 
+def test_a_file_counts_once(write: Write) -> None:
+    mlc = write("m", samples.MLC)
+    with pytest.raises(ConfigurationError, match="m: found twice, accepted each file once"):
+        described([write("a.xml", samples.hwloc_2()), mlc, mlc])
+
+
+def test_latencies_of_another_unit_are_warned_of(write: Write) -> None:
+    micro = samples.MLC.replace("80.0\t 140.0", "0.08\t 0.14").replace(
+        "141.0\t  81.0", "0.14\t0.08"
+    )
+    found = described([write("a.xml", samples.hwloc_2()), write("m", micro)])
+    assert any("m:5: found a latency of 0.08 ns; is the unit" in text for text in found.warnings)
+
+
 def test_what_looks_like_a_mistake_is_warned_of_at_once(write: Write) -> None:
     small = samples.MLC.replace("40000.0", "40.0").replace("41000.0", "41.0")
     found = described([write("a.xml", samples.hwloc_2()), write("m", small)])
