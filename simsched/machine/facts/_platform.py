@@ -11,9 +11,9 @@ from pathlib import Path
 
 import networkx as nx
 
-from simsched.files.bounded import read_text
 from simsched.files.errors import ConfigurationError, shown, unknown_name
 from simsched.files.limits import DOMAINS
+from simsched.machine.facts._xml import xml_root
 
 ZONES, ROUTES = ("zone", "AS"), ("zoneRoute", "ASroute")
 BYPASSES = ("bypassRoute", "bypassZoneRoute", "bypassASroute")
@@ -85,7 +85,7 @@ class Platform:
         self.path = path
         self.hosts: dict[str, Host] = {}
         self.wires: dict[str, Wire] = {}
-        self.root = self._zone(_parse(path), "platform")
+        self.root = self._zone(xml_root(path, "platform", "SimGrid"), "platform")
         if not self.hosts:
             raise self._fail("found no host, accepted some: <host> or <cluster>")
 
@@ -315,19 +315,6 @@ class Platform:
 
     def _fail(self, message: str) -> ConfigurationError:
         return ConfigurationError(f"{self.path}: {message}")
-
-
-def _parse(path: Path) -> ET.Element:
-    text = read_text(path)
-    if "<!ENTITY" in text:
-        raise ConfigurationError(f"{path}: found an XML entity, accepted none in a platform")
-    try:
-        root = ET.fromstring(text)  # noqa: S314 (no entities, and bounded in size)
-    except ET.ParseError as error:
-        raise ConfigurationError(f"{path}: found no XML: {error}") from error
-    if root.tag != "platform":
-        raise ConfigurationError(f"{path}: found <{root.tag}>, accepted <platform> of SimGrid")
-    return root
 
 
 def _is_symmetrical(item: ET.Element) -> bool:

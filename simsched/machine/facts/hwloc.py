@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from simsched.files.bounded import read_text
 from simsched.files.errors import ConfigurationError, shown
 from simsched.files.limits import WORKERS
+from simsched.machine.facts._xml import xml_root
 from simsched.machine.facts.contents import (
     CacheInstance,
     Core,
@@ -56,7 +56,7 @@ class _Object:
 @fact_format("hwloc", recognises=lambda head: b"<topology" in head and b"<object" in head)
 def read_hwloc(path: Path) -> Facts:
     """Return the topology of an XML file of hwloc, with the distances and clocks that it has."""
-    root = _parse(path)
+    root = xml_root(path, "topology", "hwloc")
     objects = list(_objects(path, root, ()))
     cores = [item for item in objects if item.type == "Core"]
     cores = cores or [item for item in objects if item.type == "PU"]  # as virtual machines have it
@@ -82,20 +82,6 @@ def read_hwloc(path: Path) -> Facts:
         distances=_distances(path, root, len(topology.nodes)),
         warnings=tuple(warnings),
     )
-
-
-def _parse(path: Path) -> ET.Element:
-    """Return the root of a topology; entities of its own are refused, so that none can expand."""
-    text = read_text(path)
-    if "<!ENTITY" in text:
-        raise ConfigurationError(f"{path}: found an XML entity, accepted none in a topology")
-    try:
-        root = ET.fromstring(text)  # noqa: S314 (no entities, and bounded in size)
-    except ET.ParseError as error:
-        raise ConfigurationError(f"{path}: found no XML: {error}") from error
-    if root.tag != "topology":
-        raise ConfigurationError(f"{path}: found <{root.tag}>, accepted <topology> of hwloc")
-    return root
 
 
 def _objects(path: Path, parent: ET.Element, above: tuple[_Object, ...]) -> Iterator[_Object]:
