@@ -12,7 +12,8 @@ from simsched.analysis.metrics import run_metrics
 from simsched.engine.run import simulate
 from simsched.files.errors import PolicyError
 from simsched.machine import load_machine
-from simsched.machine.model import Machine, RuntimeCosts
+from simsched.machine.caches import MemorySideCache
+from simsched.machine.model import Controller, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.contract.base import Counters, HookView, PlanView, Update
 from simsched.trace.run import Run
@@ -90,6 +91,23 @@ def test_a_full_resource_has_a_load_of_one() -> None:
 def test_remote_bytes_count_as_they_load() -> None:
     run = both(linked(remote_weight=1.5), reads(3), _Reading([0, 4, 5]))
     assert seen(run)[:3] == pytest.approx([(1 + 2 * 1.5) * CAP / NODE, 0.0, 2 * CAP / LINK])
+
+
+def test_of_a_node_and_its_controller_the_fuller_one_counts() -> None:
+    machine = linked()
+    nodes = tuple(replace(node, controller=i) for i, node in enumerate(machine.nodes))
+    pair = Controller("left", 3e9), Controller("right", 5e9)
+    machine = replace(machine, nodes=nodes, controllers=pair)
+    run = both(machine, reads(1, iterations=2), _Reading([4], home=1))
+    assert seen(run)[:3] == pytest.approx([0.0, CAP / 5e9, 0.0])
+    assert seen(run)[-1][0] == pytest.approx([0.0, CAP / 5e9])
+
+
+def test_a_cache_in_front_of_a_node_counts() -> None:
+    cache = MemorySideCache(256 * MB, 1 * MB, 4e9, 0, 0, mapping="contiguous")
+    run = both(linked(memory_side_cache=cache), reads(1, iterations=3), _Reading([4], home=1))
+    assert seen(run)[:2] == pytest.approx([0.0, CAP / 4e9])  # misses load the cache, too
+    assert seen(run)[-1][0] == pytest.approx([0.0, CAP / 4e9])  # hits load nothing else
 
 
 def test_counters_tell_the_mean_of_an_iteration() -> None:
