@@ -112,7 +112,14 @@ def positive_size(text: object) -> int:
 
 
 Size = Annotated[int, BeforeValidator(positive_size)]
-SizeOrNone = Annotated[int, BeforeValidator(parse_size)]
+
+
+def size_or_none(text: object) -> int:
+    """Return a size in bytes; 0 stands for nothing."""
+    return parse_size(text)
+
+
+SizeOrNone = Annotated[int, BeforeValidator(size_or_none)]
 
 
 def sizes_in_bytes(data: object) -> object:

@@ -220,6 +220,7 @@ _WRITTEN: dict[Any, Callable[[Json], Json]] = {
     units.parse_time: _quantity(units.TIME),
     units.parse_seconds: _quantity(units.TIME),
     values.positive_size: _SIZE,
+    values.size_or_none: _SIZE,
     yaml_fields.as_list: _or_one,
     values.by_size: _by_size,
     values.by_flows: _by_flows,
