@@ -262,10 +262,12 @@ def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
 
 
 def _links(summary: Summary, machine: Machine, worker_thread: NDArray[np.int32]) -> dict[str, Any]:
-    """Return the bytes on each link, messages too, and what that is of what links sustain."""
-    ways = ways_of(machine, worker_thread)
-    first, n_links = Resources(machine).first_link, len(machine.links)
-    crossed = ways.loads(summary.path_bytes)[first : first + n_links]
+    """Return the bytes on each link, messages too, and what that is of its bandwidth."""
+    crossed = np.zeros(len(machine.links))
+    if machine.links:
+        first = Resources(machine).first_link
+        loads = ways_of(machine, worker_thread).loads(summary.path_bytes)
+        crossed = loads[first : first + len(machine.links)]
     rates = np.array([link.bandwidth_bytes_per_s for link in machine.links])
     percent = 100.0 * crossed / (rates * max(1, summary.makespan_ps) * PER_PS)
     return {

@@ -52,7 +52,7 @@ def import_command(
 
     options, path = parse_options(assignments or []), paths[0]
     is_machine = output is not None and output.suffix in MACHINE_SUFFIXES
-    if _are_facts(paths, format, is_machine and not path.is_dir()):
+    if _are_facts(paths, format, is_machine):
         found = _import_facts(paths, format, output, options)
     elif len(paths) > 1:
         raise ConfigurationError(
@@ -166,7 +166,7 @@ def _summary(found: dict[str, Any]) -> list[str]:
 def _are_facts(paths: list[Path], format_name: str | None, is_machine: bool) -> bool:
     """Say whether files are about a machine: several are, and one that is recognised.
 
-    So is a file that cannot be read as anything where the output is a machine.
+    So is any file where the output is a machine.
     """
     from simsched.files.bounded import is_there, unreadable
     from simsched.machine.facts import fact_formats, recognised

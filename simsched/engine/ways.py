@@ -49,7 +49,6 @@ class LoadMeter:
 
     def __init__(self, machine: Machine, worker_thread: IntArray) -> None:
         self._machine, self._thread = machine, worker_thread
-        self._resources = Resources(machine)
         self._ways: Ways | None = None
         self._before = np.zeros(0, np.int64)
 
@@ -74,6 +73,7 @@ class LoadMeter:
         """
         if self._ways is None:
             self._ways = ways_of(self._machine, self._thread)
+            self._resources = Resources(self._machine)
             self._before = np.zeros_like(path_bytes)
         moved, self._before = path_bytes - self._before, path_bytes
         most = np.array(self._resources.bytes_per_s) * seconds

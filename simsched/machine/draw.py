@@ -408,7 +408,7 @@ def _hubs(machine: Machine, shared: Iterable[int]) -> list[tuple[frozenset[int],
 
     Links in the same place are one hub.
     """
-    found = {}
+    found = []
     for link in shared:
         ends = [
             {domain, domain if node.domain is None else node.domain}
@@ -418,8 +418,8 @@ def _hubs(machine: Machine, shared: Iterable[int]) -> list[tuple[frozenset[int],
         ]
         if ends:
             near = frozenset(set(ends[0]).intersection(*ends[1:]))
-            found[near, frozenset(set().union(*ends))] = link
-    return list(found)
+            found.append((near, frozenset(set().union(*ends))))
+    return list(dict.fromkeys(found))
 
 
 def _middle(

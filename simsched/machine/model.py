@@ -217,6 +217,20 @@ def node_name(entry: str, domain: int | None) -> str:
     return entry if domain is None else f"{entry}{between}{domain}"
 
 
+def entry_of(node: MemoryNode) -> str:
+    """Return the name of the machine file's entry that a node was made from; see `node_name`.
+
+    >>> entry_of(MemoryNode("dram3", "DRAM", 1, 1.0, 1.0, domain=3))
+    'dram'
+    >>> entry_of(MemoryNode("hbm2_8", "HBM", 1, 1.0, 1.0, domain=8))
+    'hbm2'
+    """
+    if node.domain is None:
+        return node.name
+    name = node.name.removesuffix(str(node.domain))
+    return name[:-1] if name.endswith("_") and name[-2:-1].isdigit() else name
+
+
 def cost_name(field_name: str) -> str:
     """Return how machine files call a field of :class:`RuntimeCosts`: without its unit."""
     return field_name.removesuffix("_ps").removesuffix("_bytes")

@@ -3,9 +3,8 @@
 A table has the columns ``machine``, ``kernel``, ``placement``, ``threads``, and ``gb_per_s``,
 ``ns`` or ``ms``. A column ``used`` says which points the machine was made from (``yes``); the
 others are predictions. Threads are bound to cores in their order, one on each as long as there are
-cores.
-With a column ``load_gb_per_s`` the first thread chases, and the others draw so much together.
-The kernel ``fib32`` is a tree of tasks that compute fib(32); its placement is a policy.
+cores. With a column ``load_gb_per_s`` the first thread chases, and the others draw so much
+together. The kernel ``fib32`` is a tree of tasks that compute fib(32); its placement is a policy.
 """
 
 from __future__ import annotations

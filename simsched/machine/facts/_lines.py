@@ -36,17 +36,15 @@ class Lines:
         """Return the words of a line, none beyond the end."""
         return self.lines[number - 1].split() if number <= len(self.lines) else []
 
-    def number(self, text: str, line: int, what: str, *, least: float = 0.0) -> float:
-        """Return a number above `least`, of a size that measurements have."""
+    def number(self, text: str, line: int, what: str) -> float:
+        """Return a number of a size that measurements have."""
         try:
             value = float(text)
         except ValueError:
             value = math.nan
-        if not least < value <= MOST or 0.0 < value < LEAST:
+        if not LEAST <= value <= MOST:
             raise self.fail(
-                line,
-                f"{what}: found {shown(text)}, accepted a number above {least:g}, between "
-                f"{LEAST:g} and {MOST:g}",
+                line, f"{what}: found {shown(text)}, accepted a number from {LEAST:g} to {MOST:g}"
             )
         return value
 

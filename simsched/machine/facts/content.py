@@ -12,19 +12,25 @@ from simsched.machine.facts.gathered import Gathered
 Pair = list[Any]
 
 
-@dataclass
-class Content:
-    """The content of a machine file under construction, with what is assumed in it."""
+@dataclass(kw_only=True)
+class Assumptions:
+    """What is assumed in a machine file under construction."""
 
-    gathered: Gathered
     assumed: list[Assumed] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
 
     def assume(self, value: str | float | list[Any], rule: str, what: str) -> Pair:
         """Return an assumed value with its rule, and note it."""
         shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         self.assumed.append(Assumed(what, shown))
         return [value, f"assumed: {rule}"]
+
+
+@dataclass
+class Content(Assumptions):
+    """The content of a machine file under construction, with what is assumed in it."""
+
+    gathered: Gathered
+    warnings: list[str] = field(default_factory=list)
 
     @property
     def key(self) -> str:

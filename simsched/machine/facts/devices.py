@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from simsched.files.errors import ConfigurationError
@@ -119,36 +120,39 @@ def _memory(content: Content, own: list[int]) -> dict[str, Any]:
 
 def _add_peers(content: Content, links: dict[str, Any], own: list[int]) -> None:
     """Add links between devices, those of the same width together."""
-    devices = content.gathered.devices
-    place = {device.name: domain for device, domain in zip(devices, own, strict=True)}
     measured: dict[Any, Stated[float]] = content.gathered.mapped("copy_between")
-    by_width: dict[int, list[list[int]]] = {}
-    pairs_of: dict[tuple[int, int], int] = {}
-    for device in devices:
-        for other, width in device.peers.items():
-            if other.lower() in place:
-                one, two = sorted((place[device.name], place[other.lower()]))
-                pairs_of[one, two] = max(width, pairs_of.get((one, two), 0))
-    for (one, two), width in pairs_of.items():
-        by_width.setdefault(width, []).append([one, two])
-    known = {(a - own[0], b - own[0]) for a, b in pairs_of}
-    without = [pair for pair in measured if pair not in known and pair[::-1] not in known]
+    width_of = _peers(content.gathered.devices)
+    without = [pair for pair in measured if tuple(sorted(pair)) not in width_of]
     if without:
         content.warnings.append(
             f"{len(without)} rates between devices are left out: no file says that they have links "
             "of their own"
         )
-    for width, pairs in sorted(by_width.items()):
-        both = [(a - own[0], b - own[0]) for a, b in pairs]
-        rates = [measured[pair] for pair in (*both, *((b, a) for a, b in both)) if pair in measured]
+    for width in sorted(set(width_of.values())):
+        pairs = [pair for pair in width_of if width_of[pair] == width]
+        both = [*pairs, *(pair[::-1] for pair in pairs)]
+        rates = [measured[pair] for pair in both if pair in measured]
         least = min(rates, key=lambda rate: rate.value, default=None)
         text = format_bandwidth(width * assumed.PEER_BYTES_PER_S if least is None else least.value)
+        ends = [[own[one], own[other]] for one, other in pairs]
         links[f"peers_{width}"] = {
-            "connects": [pairs, f"{content.key}: links between devices"],
+            "connects": [ends, f"{content.key}: links between devices"],
             "bandwidth": [text, f"{least.source}, the least of these"]
             if least is not None
             else content.assume(text, assumed.PEER, "bandwidth between devices"),
         }
+
+
+def _peers(devices: Sequence[Device]) -> dict[tuple[int, ...], int]:
+    """Return how many links pairs of devices have, the lower number of a pair first."""
+    number = {device.name: place for place, device in enumerate(devices)}
+    found: dict[tuple[int, ...], int] = {}
+    for device in devices:
+        for other, width in device.peers.items():
+            if other.lower() in number:
+                pair = tuple(sorted((number[device.name], number[other.lower()])))
+                found[pair] = max(width, found.get(pair, 0))
+    return found
 
 
 def _add_hops(document: dict[str, Any], near: list[int]) -> None:

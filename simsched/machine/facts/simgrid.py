@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import groupby
+from itertools import chain, count, groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from simsched.files.limits import WORKERS
 from simsched.files.units import format_bandwidth, format_size
 from simsched.machine.facts import assumed
 from simsched.machine.facts._platform import BOTH, FAT, SPLIT, Host, Platform, Wire
-from simsched.machine.facts.contents import Assumed, Facts, Whole
+from simsched.machine.facts.content import Assumptions
+from simsched.machine.facts.contents import Facts, Whole
 from simsched.machine.facts.registry import fact_format
+from simsched.machine.model import node_name
 
 KEY, MEMORY = "platform", "memory"
 #: Routes of more hosts would be more rules than anybody reads; one cluster needs none.
@@ -39,14 +41,15 @@ def read_simgrid(path: Path) -> Facts:
             f"{path}: found {len(platform.hosts)} hosts, accepted {MOST_HOSTS} with routes between "
             "each two, or one cluster"
         )
-    document = _Cluster(platform).document(is_cluster)
+    cluster = _Cluster(platform)
+    document = cluster.document(is_cluster)
     summary = {
         "hosts": len(platform.hosts),
         "cores": n_cores,
         "links": len(platform.wires),
         "formats": ["simgrid"],
     }
-    whole = Whole(document.content, summary, tuple(document.assumed))
+    whole = Whole(document, summary, tuple(cluster.assumed))
     return Facts("simgrid", f"SimGrid platform {path.name}", whole=whole)
 
 
@@ -61,21 +64,20 @@ def _only_cluster(platform: Platform) -> bool:
     return platform.wires[f"{first}_link"].sharing == SPLIT
 
 
-class _Cluster:
+class _Cluster(Assumptions):
     """The machine file of a platform under construction."""
 
     def __init__(self, platform: Platform) -> None:
+        super().__init__()
         self._platform = platform
         self._hosts = list(platform.hosts.values())
         self._names: dict[str, str] = {}
-        self.content: dict[str, Any] = {}
-        self.assumed: list[Assumed] = []
 
-    def document(self, is_cluster: bool) -> _Cluster:
-        """Fill in the content."""
+    def document(self, is_cluster: bool) -> dict[str, Any]:
+        """Return the content of the file."""
         kinds = {rate: f"core_{i}" for i, rate in enumerate(self._distinct("ops_per_s"), 1)}
         links, paths, far_s = self._star() if is_cluster else self._routed()
-        self.content = {
+        return {
             "description": f"{len(self._hosts)} hosts of a SimGrid platform",
             "sources": self._sources(),
             "cores": {
@@ -100,7 +102,6 @@ class _Cluster:
             "paths": {"own": self._own(), **paths},
             "costs": self._costs(far_s),
         }
-        return self
 
     def _distinct(self, attribute: str) -> list[Any]:
         return list(dict.fromkeys(getattr(host, attribute) for host in self._hosts))
@@ -111,10 +112,6 @@ class _Cluster:
             KEY: {"kind": "published", "reference": f"SimGrid platform {name}"},
             "assumed": {"kind": "assumed", "reference": "by the rule named with the value"},
         }
-
-    def _assume(self, value: Any, rule: str, what: str) -> list[Any]:
-        self.assumed.append(Assumed(what, str(value)))
-        return [value, f"assumed: {rule}"]
 
     def _entry(self, host: Host) -> str:
         """Return the entry of the memory of hosts with as many cores."""
@@ -129,41 +126,42 @@ class _Cluster:
                 continue
             at = [i for i, other in enumerate(self._hosts) if self._entry(other) == entry]
             size = format_size(assumed.CAPACITY_BYTES * host.n_cores)
-            rate = format_bandwidth(assumed.NODE_BYTES_PER_S["DRAM"] * host.n_cores)
+            each = assumed.NODE_BYTES_PER_S["DRAM"]
+            rate = format_bandwidth(each * host.n_cores)
             found[entry] = {
                 "kind": "DRAM",
                 **({} if len(at) == len(self._hosts) else {"at": at}),
-                "capacity": self._assume(size, assumed.CAPACITY, f"capacity of {entry}"),
-                "bandwidth": self._assume(
-                    rate, assumed.NODE.format("5 GB/s"), f"bandwidth of {entry}"
+                "capacity": self.assume(size, assumed.CAPACITY, f"capacity of {entry}"),
+                "bandwidth": self.assume(
+                    rate, assumed.NODE.format(format_bandwidth(each)), f"bandwidth of {entry}"
                 ),
-                "page": self._assume("4 KiB", assumed.PAGE, "size of pages"),
+                "page": self.assume("4 KiB", assumed.PAGE, "size of pages"),
             }
         return found
 
     def _own(self) -> dict[str, Any]:
         rate = format_bandwidth(assumed.core_rate(assumed.LOCAL_NS))
         return {
-            "core_cap": self._assume(rate, assumed.CORE_CAP, "core_cap: what one core draws"),
-            "latency": self._assume(
+            "core_cap": self.assume(rate, assumed.CORE_CAP, "core_cap: what one core draws"),
+            "latency": self.assume(
                 f"{assumed.LOCAL_NS:g} ns", assumed.LATENCY, "latency of own memory"
             ),
         }
 
     def _costs(self, far_s: float) -> dict[str, Any]:
         costs = {
-            name: self._assume(value, assumed.COST, f"cost {name}")
+            name: self.assume(value, assumed.COST, f"cost {name}")
             for name, value in assumed.COSTS.items()
         }
         hold = f"{assumed.LOCK_TRIPS * assumed.ONE_WAY_NS[0]:g} ns"
-        costs["lock_hold"] = self._assume(hold, assumed.COST, "cost lock_hold")
+        costs["lock_hold"] = self.assume(hold, assumed.COST, "cost lock_hold")
         near = [
             f"{trips * assumed.ONE_WAY_NS[0]:g} ns"
             for trips in (assumed.PROBE_TRIPS, assumed.STEAL_TRIPS)
         ]
         for name, own in zip(("steal_probe", "steal"), near, strict=True):
             trip = f"{2e9 * far_s:.6g} ns"
-            costs[name] = self._assume([own, own, trip], TRIPS, f"cost {name}")
+            costs[name] = self.assume([own, own, trip], TRIPS, f"cost {name}")
         return costs
 
     def _star(self) -> tuple[dict[str, Any], dict[str, Any], float]:
@@ -205,7 +203,7 @@ class _Cluster:
                     crossed.append(name)
                 slowest = max(slowest, _sum(wires))
                 paths[f"to_{far}_from_{near}"] = {
-                    "to": f"{self._entry(other)}{far}",
+                    "to": node_name(self._entry(other), far),
                     "domains": near,
                     **_least(wires),
                     **({"links": [crossed, f"{KEY}: from {other.name}"]} if crossed else {}),
@@ -220,7 +218,8 @@ class _Cluster:
             name = re.sub(r"[^A-Za-z0-9_.-]", "_", key)[:50]
             name = name if name[:1].isalpha() else f"link_{name}"
             taken = set(self._names.values())
-            self._names[key] = name if name not in taken else f"{name}_{len(taken)}"
+            others = (f"{name}_{number}" for number in count(2))
+            self._names[key] = next(n for n in chain([name], others) if n not in taken)
         return self._names[key]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from simsched.files.units import format_bandwidth, format_size, format_time
 from simsched.machine.caches import CacheLevel
-from simsched.machine.model import Machine, MemoryNode, Path, cost_name
+from simsched.machine.model import Machine, MemoryNode, Path, cost_name, entry_of
 from simsched.machine.resolve import path_source_key
 from simsched.report.description import Description, Fact, Row
 
@@ -53,20 +53,6 @@ def _drawing(machine: Machine) -> str:
     from simsched.machine.draw import machine_svg  # with matplotlib, which takes half a second
 
     return machine_svg(machine)
-
-
-def memory_entry(node: MemoryNode) -> str:
-    """Return the name of the file's entry that a node was made from.
-
-    >>> memory_entry(MemoryNode("dram3", "DRAM", 1, 1.0, 1.0, domain=3))
-    'dram'
-    >>> memory_entry(MemoryNode("hbm2_8", "HBM", 1, 1.0, 1.0, domain=8))
-    'hbm2'
-    """
-    if node.domain is None:
-        return node.name
-    name = node.name.removesuffix(str(node.domain))
-    return name[:-1] if name.endswith("_") and name[-2:-1].isdigit() else name
 
 
 def ranges(numbers: Iterable[int]) -> str:
@@ -213,7 +199,7 @@ def _other_cache(machine: Machine, level: CacheLevel, kind: str, number: int) ->
 def _memory(machine: Machine) -> list[Fact]:
     entries: dict[str, list[int]] = {}
     for index, node in enumerate(machine.nodes):
-        entries.setdefault(memory_entry(node), []).append(index)
+        entries.setdefault(entry_of(node), []).append(index)
     found = []
     for entry, indices in entries.items():
         node = machine.nodes[indices[0]]
@@ -323,7 +309,7 @@ def _paths(machine: Machine) -> list[Fact]:
             hops = int(machine.domain_hops[domain, home])
             messages = round(sum(load for _, load in path.message_loads), 9)
             like = replace(path, links=(0,) * len(path.links), message_loads=((0, messages),))
-            groups.setdefault((memory_entry(node), hops, like), []).append((domain, index))
+            groups.setdefault((entry_of(node), hops, like), []).append((domain, index))
     found = []
     for (entry, hops, path), pairs in sorted(groups.items(), key=lambda item: item[1][0][::-1]):
         domain, index = pairs[0]
