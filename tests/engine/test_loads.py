@@ -128,6 +128,17 @@ def test_results_have_the_bytes_of_links() -> None:
     assert row["busiest_link_percent"] == row["link_percent"][0]
 
 
+def test_blocks_that_move_between_iterations_are_on_the_link() -> None:
+    class Moving(_Assigned):
+        def on_iteration(self, view: PlanView, state: Any, counters: Counters) -> Update:
+            block = np.array([0], np.int32)
+            return Update(move_block=block, move_node=block + 1, overhead_ps=0)
+
+    run = both(linked(), reads(2, iterations=2), Moving([0, 1]))
+    row = run_metrics(run.summary, run.machine, run.workload, run.worker_thread)
+    assert row["link_bytes"] == [2 * SIZE]  # block 0 goes to node 1, and is then read from there
+
+
 def test_copies_to_devices_are_on_every_link_of_their_way() -> None:
     machine = load_machine("epyc_7543_a100")
     domains = machine.core_domain[machine.thread_core[machine.place_workers()]].tolist()

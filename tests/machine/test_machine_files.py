@@ -369,6 +369,11 @@ def test_unknown_machine_names_the_nearest() -> None:
     ("old", "new", "warning"),
     [
         (
+            "    page: [4 KiB, vendor]\n",
+            "    page: [4 KiB, vendor]\n    bandwidth_by_flows: [{1: 1 GB/s, 4: 2 GB/s}, vendor]\n",
+            "dram0: bandwidth 38 GB/s is outside bandwidth_by_flows, 1 GB/s to 2 GB/s",
+        ),
+        (
             "core_cap: [[12 GB/s, 14 GB/s]",
             "core_cap: [[1 GB/s, 1.5 GB/s]",
             "dram0: all cores together draw 12 GB/s, less than its 38 GB/s",

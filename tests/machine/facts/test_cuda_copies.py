@@ -50,6 +50,14 @@ def test_links_and_copies_have_the_rates_of_their_direction(load: Load) -> None:
     assert [gb_per_s(machine, 0, device) for device in (2, 3)] == [22.0, 21.0]
 
 
+def test_of_several_rows_of_the_host_the_best_counts(load: Load) -> None:
+    row = " 0     26.03     24.50\n"
+    assert row in samples.NVBANDWIDTH
+    for more in (f"{row} 1     12.00     30.00\n", f" 1     12.00     30.00\n{row}"):
+        machine = load(samples.NVBANDWIDTH.replace(row, more))
+        assert [gb_per_s(machine, device, 0) for device in (2, 3)] == [26.03, 30.0]
+
+
 def test_samples_of_cuda_say_what_devices_do_inside(load: Load) -> None:
     machine = load(samples.P2P)
     assert [node.bandwidth_bytes_per_s for node in machine.nodes[2:]] == [1180e9] * 2

@@ -59,6 +59,7 @@ def test_one_cluster_has_cards_and_a_backbone(load: Load) -> None:
     assert len(names) == 3
     assert "backbone" in names
     assert machine.paths[3][70].latency_ps == 600_000_000  # 50 + 500 + 50 us
+    assert crossed(machine, 3, 3) == []
 
 
 def test_clusters_joined_by_a_link(load: Load) -> None:
@@ -70,6 +71,12 @@ def test_clusters_joined_by_a_link(load: Load) -> None:
         ("b-1_link_UP", 1.25),
         ("b_backbone", 10.0),
         ("wan", 1.0),
+    ]
+    assert sorted(name for name, _ in crossed(machine, 4, 0)) == [
+        "a-0_link_UP",
+        "b-1_link_DOWN",
+        "b_backbone",
+        "wan",
     ]
     assert machine.paths[0][4].latency_ps == 10_065_000_000  # 50 us + 5 us + 10 ms + 10 us
     assert sorted(crossed(machine, 0, 1)) == [("a-0_link_DOWN", 0.125), ("a-1_link_UP", 0.125)]
