@@ -429,7 +429,7 @@ app.command(
     epilog=examples(
         "reproduce knl_hbm",
         "reproduce --list",
-        "reproduce knl_hbm --claim bats_m01 --markdown report.md",
+        "reproduce knl_hbm --claim bats_m01 --pages pages",
     ),
 )(reproduce_command)
 app.command(

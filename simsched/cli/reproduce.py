@@ -32,24 +32,25 @@ def reproduce_command(
         Path | None,
         typer.Option("--output", "-o", help="Directory for the results, one below per experiment."),
     ] = None,
-    report: Annotated[
-        Path | None, typer.Option("--markdown", metavar="FILE", help="Write a report too.")
+    pages: Annotated[
+        Path | None,
+        typer.Option("--pages", metavar="DIR", help="Write the counts and a page per source too."),
     ] = None,
     recompute: RecomputeOption = False,
 ) -> None:
     """Check published claims: run the experiments that they need, print the verdicts."""
     from simsched.experiment.progress import ProgressBar
     from simsched.experiment.runner import RunOptions
-    from simsched.files.atomic import check_writable, write_text
-    from simsched.report.claims import claims_document, markdown
+    from simsched.report.claims import claims_document
+    from simsched.report.claims_pages import check_pages, write_pages
     from simsched.reproduction.claims import load_families, reproduce
 
     families = load_families(names or [], ids or [])
     if listing:
         _list(families, as_json)
         return
-    if report is not None:
-        check_writable(report)
+    if pages is not None:
+        check_pages(pages)
     console = console_on(sys.stderr)
 
     def progress(experiment: str, total: int) -> ProgressBar:
@@ -58,12 +59,12 @@ def reproduce_command(
     with interruptible(quiet=quiet):
         options = RunOptions(jobs, output=output, recompute=recompute)
         found = reproduce(families, options, None if quiet else progress)
-    if report is not None:
-        write_text(report, markdown(found))
+    if pages is not None:
+        write_pages(pages, found)
     if as_json:
         print_json(claims_document(found))
     else:
-        _print(found, quiet, report)
+        _print(found, quiet, pages)
 
 
 def _list(families: Any, as_json: bool) -> None:
@@ -89,7 +90,7 @@ def _list(families: Any, as_json: bool) -> None:
     say(plain_table(columns, shown, left=columns, fold=columns))
 
 
-def _print(found: Any, quiet: bool, report: Path | None) -> None:
+def _print(found: Any, quiet: bool, pages: Path | None) -> None:
     """Print the verdicts, how many claims hold, and which cannot be evaluated."""
     from simsched.report.claims import claim_tables, left_out_table, runs_text, summary_table
     from simsched.reproduction.claims import summary
@@ -103,8 +104,8 @@ def _print(found: Any, quiet: bool, report: Path | None) -> None:
     if quiet:
         return
     say(runs_text(summary(found)["runs"]))
-    if report is not None:
-        sys.stdout.write(f"  {report}\n")
+    if pages is not None:
+        sys.stdout.write(f"  {pages}\n")
     holding = [verdict.claim for verdict in found.all if verdict.holds]
     warn(
         [f"{claim.id} holds but has a diagnosis" for claim in holding if claim.diagnosis],

@@ -1,4 +1,4 @@
-"""Claims beside simulated values: tables for the terminal, Markdown, and plain data."""
+"""Claims beside simulated values: their texts, tables for the terminal, and plain data."""
 
 from __future__ import annotations
 
@@ -12,17 +12,26 @@ from rich.text import Text
 import simsched
 from simsched.experiment.progress import duration
 from simsched.report.json_document import finite
-from simsched.report.markdown import paragraph
-from simsched.report.markdown import table as markdown_table
 from simsched.report.tables import number
 from simsched.report.terminal import plain_table
-from simsched.reproduction.claims import Reproduction, by_source, summary
+from simsched.reproduction.claims import DIRECTED, Reproduction, by_source, summary
 from simsched.reproduction.judge import CaseVerdict, Verdict
-from simsched.reproduction.schema import VALUE_TOLERANCE, Claim, Term
+from simsched.reproduction.schema import KINDS, VALUE_TOLERANCE, Claim, Term
 
 UNDIAGNOSED = "undiagnosed"
-#: What is counted, in the order of :func:`_shares`.
-COUNTED = ("orderings", "figures", "all", "not evaluable", "calibration")
+#: What is counted, in the order of :func:`shares`.
+COUNTED = (
+    "orderings",
+    "comparative numbers",
+    "same direction",
+    "within a factor of 2",
+    "within 15 %",
+    "absolute numbers",
+    "constants",
+    "derived, not counted",
+    "not evaluable",
+    "calibration",
+)
 #: Numbers of one case that tables show; the JSON document has all.
 MAX_SHOWN = 6
 
@@ -136,6 +145,19 @@ def diagnosis_text(verdict: Verdict) -> str:
     return (verdict.claim.diagnosis or UNDIAGNOSED) if verdict.holds is False else ""
 
 
+def verdict_text(verdict: Verdict) -> str:
+    """Return whether a claim holds, and by how much it fails; of an effect its direction, too."""
+    if verdict.holds is not False:
+        return verdict.word
+    missed = verdict.missed_by
+    how_far = "" if math.isnan(missed) else f" by {number(100.0 * missed)} %"
+    text = f"{verdict.word}{how_far if missed else ' by a tie'}"
+    direction = verdict.effect.same_direction
+    if direction is None:
+        return text
+    return f"{text}, {'same' if direction else 'other'} direction"
+
+
 def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
     """Return one table per source with the claims that can be evaluated."""
     columns = ("claim", "what", "published", "simulated", "verdict")
@@ -150,36 +172,52 @@ def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
 def _row(verdict: Verdict) -> tuple[str, ...]:
     """Return the row of a claim that can be evaluated."""
     claim = verdict.claim
-    word = verdict.word + (" (calibration)" if claim.calibrated_on else "")
+    word = verdict_text(verdict) + (" (calibration)" if claim.calibrated_on else "")
     if verdict.holds is False:
         word = f"{word}: {diagnosis_text(verdict)}"
     return claim.id, what_text(claim), published_text(claim), simulated_text(verdict), word
 
 
 def summary_table(reproduction: Reproduction) -> Table:
-    """Return how many claims hold, per source."""
-    counted = summary(reproduction)
-    rows = [(source, *_shares(found)) for source, found in counted["by_source"].items()]
-    columns = ("source", *COUNTED)
-    table = plain_table(columns, rows, left=("source",), title="Claims that hold")
+    """Return how many claims hold by kind, per source and family."""
+    *rows, total = summary_rows(reproduction)
+    columns = ("source", "claims", *COUNTED)
+    table = plain_table(columns, rows, left=columns[:2], title="Claims that hold")
     table.add_section()
-    table.add_row(*map(Text, ("all", *_shares(_total(counted)))))
+    table.add_row(*map(Text, total))
     return table
 
 
-def _total(counted: dict[str, Any]) -> dict[str, Any]:
-    """Return the counts of all sources together, as each source has them."""
-    left = sum(item["not_evaluable"] for item in counted["by_source"].values())
-    return {**counted, "not_evaluable": left, "calibration": counted["calibration"]["evaluable"]}
-
-
-def _shares(found: dict[str, Any]) -> list[str]:
-    """Return holding and evaluable claims as text."""
-    shares = [
-        f"{found[f'{kind}holding']} / {found[f'{kind}evaluable']}"
-        for kind in ("ordering_", "numeric_", "")
+def summary_rows(reproduction: Reproduction) -> list[list[str]]:
+    """Return the rows of a table of counts; the last is that of all together."""
+    counted = summary(reproduction)
+    rows = [
+        [source, family, *shares(own)]
+        for source, found in counted["by_source"].items()
+        for family, own in found.items()
     ]
-    return [*shares, str(found["not_evaluable"]), str(found["calibration"])]
+    return [*rows, ["all", "", *shares(counted)]]
+
+
+def shares(found: Mapping[str, Any]) -> list[str]:
+    """Return the counts of :func:`simsched.reproduction.claims.by_kind` as text."""
+    comparative = found["comparative"]
+    directed = [f"{comparative[key]} / {comparative['directed']}" for key in DIRECTED[1:]]
+    holding = {kind: _share(found[kind]) for kind in (*KINDS, "calibration")}
+    return [
+        holding["ordering"],
+        holding["comparative"],
+        *directed,
+        holding["absolute"],
+        holding["constant"],
+        holding["derived"],
+        str(found["not_evaluable"]),
+        holding["calibration"],
+    ]
+
+
+def _share(counted: Mapping[str, int]) -> str:
+    return f"{counted['holding']} / {counted['evaluable']}"
 
 
 def left_out_table(reproduction: Reproduction) -> Table | None:
@@ -240,64 +278,18 @@ def about(claim: Claim) -> dict[str, str]:
 def plain_claim(verdict: Verdict) -> dict[str, Any]:
     """Return a verdict as plain data."""
     claim = verdict.claim
-    return {
+    found: dict[str, Any] = {
         **about(claim),
         "simulated": simulated_text(verdict),
         "verdict": verdict.word,
         "holds": verdict.holds,
+        "missed_by": verdict.missed_by,
+        **vars(verdict.effect),
         "calibrated_on": claim.calibrated_on,
         "tolerance": tolerance_text(claim),
         "diagnosis": diagnosis_text(verdict),
         "note": claim.note,
         "experiments": verdict.planned.experiments(),
-        "cases": finite([vars(case) for case in verdict.cases]),
+        "cases": [vars(case) for case in verdict.cases],
     }
-
-
-def markdown(reproduction: Reproduction) -> str:
-    """Return the report as a Markdown document: counts by source, and the claims that fail."""
-    counted = summary(reproduction)
-    lines = [
-        "# Published claims beside simulated values",
-        "",
-        "Written by `simsched reproduce --markdown`; [claims.md](claims.md) has the rules.",
-        "Listed are the claims that fail; `simsched reproduce` prints all of them, and why some",
-        "cannot be evaluated.",
-        f"Evaluated: {', '.join(family.name for family in reproduction.families)}.",
-        runs_text(counted["runs"]) + ".",
-        "",
-    ]
-    rows = [[source, *_shares(found)] for source, found in counted["by_source"].items()]
-    rows.append(["**all**", *_shares(_total(counted))])
-    lines += [*markdown_table(["source", *COUNTED], rows), ""]
-    for source, verdicts in by_source(reproduction.all).items():
-        failing = [verdict for verdict in verdicts if verdict.holds is False]
-        if failing:
-            lines += [f"## {source}", "", paragraph(_reference(reproduction, source)), ""]
-            lines += [*_failing_table(source, failing), "", *_diagnoses(failing), ""]
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def _reference(reproduction: Reproduction, source: str) -> str:
-    """Return what the short name of a source stands for."""
-    return next(f.file.sources[source] for f in reproduction.families if source in f.file.sources)
-
-
-def _failing_table(source: str, failing: Sequence[Verdict]) -> list[str]:
-    """Return a table of what is published and simulated of claims that fail."""
-    rows = []
-    for verdict in failing:
-        claim = verdict.claim
-        where = claim.source.removeprefix(source).strip()
-        where += " (calibration)" if claim.calibrated_on else ""
-        shown = (what_text(claim), published_text(claim), simulated_text(verdict))
-        rows.append([f"`{claim.id}`", where, *shown])
-    return markdown_table(["claim", "where", "what", "published", "simulated"], rows)
-
-
-def _diagnoses(failing: Sequence[Verdict]) -> list[str]:
-    """Return what the model lacks, once for all claims that share a diagnosis."""
-    shared: dict[str, list[str]] = {}
-    for verdict in failing:
-        shared.setdefault(diagnosis_text(verdict), []).append(f"`{verdict.claim.id}`")
-    return [paragraph(f"{', '.join(ids)}: {text}", "* ") for text, ids in shared.items()]
+    return {key: finite(value) for key, value in found.items()}

@@ -22,7 +22,7 @@ from simsched.files.yaml_reader import Document, read_document, read_named, vali
 from simsched.reproduction.judge import Verdict, judge
 from simsched.reproduction.plan import Planner
 from simsched.reproduction.points import Examined, PlannedClaim, Point, sweep_key
-from simsched.reproduction.schema import ClaimsFile
+from simsched.reproduction.schema import KINDS, ClaimsFile
 
 #: Makes a listener, given the name of the experiment and the number of runs.
 MakeListener = Callable[[str, int], AbstractContextManager[Listener]]
@@ -219,37 +219,59 @@ def by_source(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
 
 
 def count(verdicts: Iterable[Verdict]) -> dict[str, int]:
-    """Return how many claims can be evaluated and how many hold, in all and by kind."""
-    kinds, words = ("", "ordering_", "numeric_"), ("evaluable", "holding")
-    found = {f"{kind}{word}": 0 for kind in kinds for word in words}
+    """Return how many claims of a kind can be evaluated and how many hold.
+
+    Of comparative numbers also how many have a published direction, and of these how many the same
+    direction, an effect within a factor of two, and one within 15 %.
+    """
+    found = dict.fromkeys(("evaluable", "holding", *DIRECTED), 0)
     for verdict in verdicts:
         if verdict.holds is None:
             continue
-        for prefix in ("", f"{verdict.claim.kind}_"):
-            found[f"{prefix}evaluable"] += 1
-            found[f"{prefix}holding"] += verdict.holds
+        found["evaluable"] += 1
+        found["holding"] += verdict.holds
+        effect = verdict.effect
+        if effect.same_direction is not None:
+            found["directed"] += 1
+            found["same_direction"] += effect.same_direction
+            found["within_factor_two"] += bool(effect.within_factor_two)
+            found["within_tolerance"] += bool(effect.within_tolerance)
     return found
 
 
+#: What is counted of comparative numbers alone.
+DIRECTED = ("directed", "same_direction", "within_factor_two", "within_tolerance")
+
+
+def by_kind(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Return the counts of each kind, calibrating claims by themselves, and what is left out."""
+    counted: dict[str, Any] = {
+        kind: count(v for v in verdicts if v.claim.kind == kind and not v.claim.calibrated_on)
+        for kind in KINDS
+    }
+    return {
+        **counted,
+        "calibration": count(v for v in verdicts if v.claim.calibrated_on),
+        "not_evaluable": sum(v.holds is None for v in verdicts),
+    }
+
+
 def summary(reproduction: Reproduction) -> dict[str, Any]:
-    """Return how many claims hold, in all and by source; calibrating claims by themselves.
+    """Return how many claims hold by kind: in all, and by source and family.
 
     `runs` says how many runs were computed and how many taken from earlier, and the wall time.
     """
-    counted = [v for v in reproduction.all if not v.claim.calibrated_on]
-    calibrating = [v for v in reproduction.all if v.claim.calibrated_on]
     return {
-        **count(counted),
+        **by_kind(reproduction.all),
         "undiagnosed": sum(v.holds is False and not v.claim.diagnosis for v in reproduction.all),
         "by_source": {
             source: {
-                **count(v for v in found if not v.claim.calibrated_on),
-                "not_evaluable": sum(v.holds is None for v in found),
-                "calibration": sum(v.claim.calibrated_on for v in found),
+                family: by_kind(own)
+                for family, verdicts in reproduction.verdicts.items()
+                if (own := by_source(verdicts).get(source))
             }
-            for source, found in by_source(reproduction.all).items()
+            for source in by_source(reproduction.all)
         },
-        "calibration": count(calibrating),
         "runs": {
             "computed": sum(outcome.computed for outcome in reproduction.outcomes),
             "reused": sum(outcome.reused for outcome in reproduction.outcomes),

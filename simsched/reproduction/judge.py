@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from simsched.reproduction import nearness
 from simsched.reproduction.points import (
     Measure,
     PlannedClaim,
@@ -23,7 +24,6 @@ from simsched.reproduction.schema import (
     ALONG_ONLY,
     LINEAR_R2,
     QUANTIFIERS,
-    VALUE_TOLERANCE,
     Claim,
     Tolerance,
     parse_order,
@@ -52,6 +52,9 @@ class CaseVerdict:
     #: The numbers by the name of a term; ``""`` when there is only one quantity.
     simulated: dict[str, list[float]]
     holds: bool
+    #: The share of the published number, or of the larger side of an order, by which it fails; NaN
+    #: where there is no such number.
+    missed_by: float
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,20 @@ class Verdict:
     def word(self) -> str:
         """``holds``, ``fails`` or ``not evaluable``."""
         return "not evaluable" if self.holds is None else HOLDS if self.holds else FAILS
+
+    @property
+    def missed_by(self) -> float:
+        """The share by which it fails: 0 for a tie and for what holds, NaN where it has none."""
+        if self.holds:
+            return 0.0
+        return nearness.missed_by(self.claim, [case.missed_by for case in self.cases])
+
+    @property
+    def effect(self) -> nearness.Effect:
+        """How its effect compares with the published one, where it compares numbers."""
+        if self.claim.kind != "comparative":
+            return nearness.Effect()
+        return nearness.effect(self.claim, [case.simulated[""][0] for case in self.cases])
 
 
 def judge(planned: PlannedClaim, rows: Rows) -> Verdict:
@@ -112,7 +129,8 @@ def _cases(claim: Claim, quantity: Quantity, rows: Rows) -> list[CaseVerdict]:
             values = _values(series, rows)
             signs = _signs(claim, values)
             holds = has_trend(claim.trend, series.x, values, signs, claim.tolerance)
-            found.append(CaseVerdict(series.where, {"": values}, holds))
+            missed = 0.0 if holds else nearness.worst_step(claim.trend, series.x, values)
+            found.append(CaseVerdict(series.where, {"": values}, holds, missed))
         return found
     if claim.over in ALONG_ONLY:
         numbers = [(item.where, _reduced(item, claim, rows)) for item in quantity.series]
@@ -123,10 +141,12 @@ def _cases(claim: Claim, quantity: Quantity, rows: Rows) -> list[CaseVerdict]:
         if claim.above is not None:
             together = [value for value in together if not value <= claim.above]
         numbers = [({}, reduce(claim.over, together) if together else math.nan)]
-    return [
-        CaseVerdict(where, {"": [value]}, _fits(claim, value, position))
-        for position, (where, value) in enumerate(numbers)
-    ]
+    found = []
+    for position, (where, value) in enumerate(numbers):
+        low, high = nearness.accepted(claim, position)
+        missed = nearness.distance(claim, value, position)
+        found.append(CaseVerdict(where, {"": [value]}, low <= value <= high, missed))
+    return found
 
 
 def _reduced(series: Series, claim: Claim, rows: Rows) -> float:
@@ -142,31 +162,21 @@ def _signs(claim: Claim, values: Sequence[float]) -> list[float]:
     return [value - 1.0 for value in values] if claim.as_ == "ratio" else list(values)
 
 
-def _fits(claim: Claim, value: float, position: int) -> bool:
-    """Return whether a number is what is published; NaN never is."""
-    if claim.value is not None:
-        wanted = claim.value[position] if len(claim.value) > 1 else claim.value[0]
-        tolerance = claim.tolerance or Tolerance(relative=VALUE_TOLERANCE)
-        return abs(value - wanted) <= tolerance.of(wanted)
-    tolerance = claim.tolerance or Tolerance(relative=0.0)
-    low = -math.inf if claim.min is None else claim.min - tolerance.of(claim.min)
-    high = math.inf if claim.max is None else claim.max + tolerance.of(claim.max)
-    return low <= value <= high
-
-
 def _order(
     claim: Claim, where: dict[str, str], terms: Mapping[str, Quantity], rows: Rows
 ) -> CaseVerdict:
     """Return whether the terms of one case are in the published order."""
     numbers = {name: _number(quantity, rows) for name, quantity in terms.items()}
-    holds = all(
-        _compare(claim, numbers[left], operator, numbers[right])
+    lacks = [
+        (nearness.lack(claim, numbers[left], operator, numbers[right]), operator in ("<", ">"))
         for groups, operators in map(parse_order, claim.order or ())
         for (before, after), operator in zip(pairwise(groups), operators, strict=True)
         for left in before
         for right in after
-    )
-    return CaseVerdict(where, {name: [value] for name, value in numbers.items()}, holds)
+    ]
+    holds = all(lack < 0.0 if strict else lack <= 0.0 for lack, strict in lacks)
+    missed = 0.0 if holds else float(np.max([lack for lack, _ in lacks]))
+    return CaseVerdict(where, {name: [value] for name, value in numbers.items()}, holds, missed)
 
 
 def _number(quantity: Quantity, rows: Rows) -> float:
@@ -175,18 +185,6 @@ def _number(quantity: Quantity, rows: Rows) -> float:
         return reduce_along(str(quantity.over), series.x, _values(series, rows))
     values = [value for series in quantity.series for value in _values(series, rows)]
     return values[0] if quantity.over is None else reduce(quantity.over, values)
-
-
-def _compare(claim: Claim, left: float, operator: str, right: float) -> bool:
-    if operator == "~=":
-        tolerance = claim.tolerance or Tolerance(relative=ALIKE_TOLERANCE)
-        return abs(left - right) <= tolerance.of(max(abs(left), abs(right)))
-    if operator in (">", ">="):
-        left, right = right, left
-    margin = claim.margin.of(right) if claim.margin else 0.0
-    if operator in ("<", ">"):
-        return left < right - margin
-    return left <= right - margin
 
 
 def _values(series: Series, rows: Rows) -> list[float]:

@@ -6,7 +6,7 @@
     claims:
       - id: gto-iter-range
         source: Book §3.8.2 Fig 3.16
-        kind: numeric
+        kind: comparative
         experiment: cab_gto
         metric: makespan_s
         policy: cab_gto_profile
@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -46,6 +46,9 @@ Over = Literal[
     "every", "some", "most", "mean", "min", "max", "sum", "spread",
     "slope", "argmin", "argmax", "crossing",
 ]  # fmt: skip
+#: What is published; docs/claims.md says what each is.
+Kind = Literal["ordering", "comparative", "absolute", "constant", "derived"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 Trend = Literal["increasing", "decreasing", "linear", "constant", "u_shaped", "crossover"]
 
 #: Relative tolerance of a single published value.
@@ -184,8 +187,11 @@ class Claim(Term):
         Name of the claim.
     source : str
         Where it stands; begins with one of the file's `sources`.
-    kind : {"ordering", "numeric"}
-        Whether a comparison is published, or a figure.
+    kind : {"ordering", "comparative", "absolute", "constant", "derived"}
+        What is published: an order, a number that compares, one that stands alone, an input or
+        worked example, or nothing (a quotient of other rows, which is shown and not counted).
+    headline : str
+        The question that it answers, if a reader of the source asks it first.
     note : str
         What a reader has to know.
     diagnosis : str
@@ -218,7 +224,8 @@ class Claim(Term):
 
     id: Text
     source: Text
-    kind: Literal["ordering", "numeric"]
+    kind: Kind
+    headline: str = ""
     note: str = ""
     diagnosis: str = ""
     calibrated_on: bool = False
@@ -253,6 +260,7 @@ class Claim(Term):
             self._check_quantity()
         if self.tolerance is not None and not self.tolerance_reason:
             raise FieldError(("tolerance_reason",), "missing, accepted: why the tolerance differs")
+        self._check_kind()
         if self.margin is not None and self.order is None:
             raise FieldError(("margin",), "found without order, accepted: only beside it")
         if self.margin is not None and (self.margin.relative or 0.0) >= 1.0:
@@ -261,6 +269,22 @@ class Claim(Term):
         if self.min is not None and self.max is not None and self.min > self.max:
             raise FieldError(("min",), f"found {self.min:g}, accepted: at most max, {self.max:g}")
         return self
+
+    def _check_kind(self) -> None:
+        """Refuse a kind that is not that of the predicate."""
+        if self.kind == "derived":
+            return
+        compares = self.versus is not None
+        is_order = self.order is not None or self.trend is not None
+        fitting = {
+            "ordering": compares or is_order,
+            "comparative": compares and not is_order,
+            "absolute": not compares and not is_order,
+            "constant": self.probe is not None,
+        }
+        if not fitting[self.kind]:
+            accepted = ", ".join([kind for kind, fits in fitting.items() if fits] + ["derived"])
+            raise FieldError(("kind",), f"found {self.kind}, accepted here: {accepted}")
 
     def _check_left_out(self) -> None:
         """Refuse what would have been evaluated."""

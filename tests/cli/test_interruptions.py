@@ -62,7 +62,7 @@ sys.exit(main(sys.argv[1:]))
 CLAIMS = """
 sources: {Book: A book}
 claims:
-  - {id: fast, source: Book §1, kind: numeric, experiment: x.yaml, metric: makespan_s,
+  - {id: fast, source: Book §1, kind: absolute, experiment: x.yaml, metric: makespan_s,
      policy: "./mine.py[marker=marker]", value: 1, tolerance: 1 %, tolerance_reason: a guess}
 """
 SIMSCHED = ("-m", "simsched")

@@ -28,7 +28,7 @@ sources: {Book: A book about tasks}
 claims:
   - id: count
     source: Book §1
-    kind: numeric
+    kind: absolute
     experiment: small.yaml
     metric: tasks
     policy: cilk_a
@@ -40,9 +40,9 @@ claims:
     metric: tasks
     order: cilk_a < work_sharing
     diagnosis: both run the same tasks
-  - {id: cores, source: Book §3, kind: numeric, probe: machine_count,
+  - {id: cores, source: Book §3, kind: constant, probe: machine_count,
      arguments: {machine: amd_4x_opteron8380, what: cores}, value: 16, calibrated_on: true}
-  - {id: lost, source: Book Fig 4, kind: numeric, value: 3, not_evaluable: the figure is lost}
+  - {id: lost, source: Book Fig 4, kind: absolute, value: 3, not_evaluable: the figure is lost}
 """
 
 
@@ -58,20 +58,19 @@ def test_the_document_counts_what_holds(simsched: Command, claims: Path) -> None
     code, output, _ = simsched("reproduce", claims, "--json", "--jobs", 1)
     document = json.loads(output)
     assert code == 0
-    assert {k: v for k, v in document.items() if isinstance(v, int)} == {
-        "evaluable": 2,
-        "holding": 1,
-        "ordering_evaluable": 1,
-        "ordering_holding": 0,
-        "numeric_evaluable": 1,
-        "numeric_holding": 1,
-        "undiagnosed": 0,
+    counts = {kind: document[kind] for kind in ("ordering", "comparative", "absolute", "constant")}
+    assert {kind: (own["holding"], own["evaluable"]) for kind, own in counts.items()} == {
+        "ordering": (0, 1),
+        "comparative": (0, 0),
+        "absolute": (1, 1),
+        "constant": (0, 0),
     }
+    assert document["undiagnosed"] == 0
     assert document["runs"]["computed"] == 4
     assert document["runs"]["reused"] == 0
     assert document["runs"]["elapsed_s"] > 0.0
     assert document["calibration"]["evaluable"] == document["calibration"]["holding"] == 1
-    assert document["by_source"]["Book"]["not_evaluable"] == 1
+    assert document["by_source"]["Book"]["claims"]["not_evaluable"] == 1
     assert [(c["id"], c["verdict"], c["diagnosis"]) for c in document["claims"]] == [
         ("count", "holds", ""),
         ("wrong", "fails", "both run the same tasks"),
@@ -102,9 +101,9 @@ def test_the_tables_show_published_and_simulated_values(simsched: Command, claim
     assert messages == ""
     lines = [" ".join(line.split()) for line in output.splitlines()]
     assert any(line.startswith("count tasks, cilk_a 15 15 holds") for line in lines)
-    assert any("fails: both run the same tasks" in line for line in lines)
+    assert any("fails by a tie: both run the same tasks" in line for line in lines)
     assert any(line == "lost Book Fig 4 the figure is lost" for line in lines)
-    assert any(line == "Book 0 / 1 1 / 1 1 / 2 1 1" for line in lines)
+    assert any(line.startswith("Book claims 0 / 1 0 / 0 0 / 0") for line in lines)
 
 
 def test_one_claim_runs_nothing_that_it_does_not_need(
@@ -154,28 +153,59 @@ def test_the_list_runs_nothing(simsched: Command, claims: Path, tmp_path: Path) 
     assert not (tmp_path / "results").exists()
 
 
-def test_the_report_has_the_counts_and_the_claims_that_fail(
+def test_pages_have_the_counts_and_the_claims_that_fail(
     simsched: Command, claims: Path, tmp_path: Path
 ) -> None:
-    code, _, _ = simsched("reproduce", claims, "--quiet", "-j", 1, "--markdown", "report.md")
-    report = (tmp_path / "report.md").read_text()
+    claims.write_text(CLAIMS.replace("id: wrong", "id: wrong\n    headline: Are they different?"))
+    code, _, _ = simsched("reproduce", claims, "--quiet", "-j", 1, "--pages", "pages")
+    index, page = ((tmp_path / "pages" / name).read_text() for name in ("index.md", "book.md"))
     assert code == 0
-    assert "| Book | 0 / 1 | 1 / 1 | 1 / 2 | 1 | 1 |" in report
-    assert "| `wrong` | Fig 2 | tasks | cilk_a < work_sharing |" in report
-    assert "* `wrong`: both run the same tasks" in report
-    assert "`count`" not in report, "holds"
-    assert "`lost`" not in report, "cannot be evaluated"
-    assert "A book about tasks" in report
-    assert "Evaluated: claims." in report
-    assert " runs simulated in " in report
+    assert "| [Book](book.md) | claims | 0 / 1 | 0 / 0 | 0 / 0 |" in index
+    assert "Evaluated: claims." in index
+    assert " runs simulated in " in index
+    assert "| Are they different? | cilk_a < work_sharing |" in page
+    assert "| `wrong` | Fig 2 | ordering | tasks | cilk_a < work_sharing |" in page
+    assert "* `wrong`: both run the same tasks" in page
+    assert "`count`" not in page, "holds"
+    assert "`lost`" not in page, "cannot be evaluated"
+    assert "A book about tasks" in page
 
 
-def test_a_report_that_cannot_be_written_stops_it_before_it_runs(
+def test_derived_rows_are_shown_and_not_counted(
     simsched: Command, claims: Path, tmp_path: Path
 ) -> None:
-    code, output, errors = simsched("reproduce", claims, "--markdown", "no/report.md")
-    assert (code, output) == (2, "")
-    assert "no/report.md: cannot be written" in errors
+    claims.write_text(
+        CLAIMS.replace("kind: absolute\n    experiment", "kind: derived\n    experiment")
+    )
+    words = ("reproduce", claims, "--json", "-j", 1, "--pages", "pages")
+    document = json.loads(simsched(*words)[1])
+    assert document["absolute"]["evaluable"] == 0
+    assert document["derived"]["evaluable"] == 1
+    assert "| `count` | §1 | derived |" in (tmp_path / "pages/book.md").read_text()
+
+
+def test_pages_show_headlines_that_compare_as_a_figure(
+    simsched: Command, claims: Path, tmp_path: Path
+) -> None:
+    compared = CLAIMS.replace(
+        "    policy: cilk_a\n    value: 15",
+        "    policy: cilk_a\n    versus: work_sharing\n    as: ratio\n    value: 1\n"
+        "    headline: As many tasks?",
+    ).replace("kind: absolute\n    experiment", "kind: comparative\n    experiment")
+    claims.write_text(compared)
+    assert simsched("reproduce", claims, "--quiet", "-j", 1, "--pages", "pages")[0] == 0
+    assert (tmp_path / "pages/book.png").read_bytes().startswith(b"\x89PNG")
+    assert "(book.png)" in (tmp_path / "pages/book.md").read_text()
+
+
+def test_pages_that_cannot_be_written_stop_it_before_it_runs(
+    simsched: Command, claims: Path, tmp_path: Path
+) -> None:
+    for place, message in (("no/pages", "no/pages: cannot be"), (claims, f"{claims}: ")):
+        code, output, errors = simsched("reproduce", claims, "--pages", place)
+        assert (code, output) == (2, "")
+        assert message in errors
+        assert errors.count("\n") == 1
     assert not (tmp_path / "results").exists()
 
 

@@ -13,7 +13,7 @@ from simsched.reproduction.schema import Claim
 
 
 def claim(**keys: Any) -> Claim:
-    base = {"id": "a", "source": "Book §1", "kind": "numeric", "experiment": "e"}
+    base = {"id": "a", "source": "Book §1", "kind": "derived", "experiment": "e"}
     return Claim.model_validate({**base, **keys})
 
 
@@ -23,7 +23,7 @@ def verdict(item: Claim, *cases: CaseVerdict) -> Verdict:
 
 def case(holds: bool, where: str = "heat", **numbers: float) -> CaseVerdict:
     values = {name.replace("_", ""): [value] for name, value in numbers.items()}
-    return CaseVerdict({"workload": where}, values, holds)
+    return CaseVerdict({"workload": where}, values, holds, missed_by=0.0)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_an_ordering_shows_the_first_case_that_contradicts_it() -> None:
 
 def test_a_long_series_is_cut() -> None:
     item = claim(trend="linear", along="rows")
-    series = CaseVerdict({}, {"": [float(n) for n in range(9)]}, True)
+    series = CaseVerdict({}, {"": [float(n) for n in range(9)]}, True, missed_by=0.0)
     assert simulated_text(verdict(item, series)) == "0, 1, 2, 3, 4, 5, ..."
 
 

@@ -169,7 +169,7 @@ def test_what_is_wrong_in_a_machine_is_found(section: str, value: object) -> Non
 
 
 def test_other_kinds_refuse_as_well() -> None:
-    claim = {"id": "a", "source": "B", "kind": "numeric", "experiment": "quickstart", "value": 1}
+    claim = {"id": "a", "source": "B", "kind": "absolute", "experiment": "quickstart", "value": 1}
     claims = {"sources": {"B": "a book"}, "claims": [claim]}
     assert refusals("claims", claims) == []
     assert refusals("claims", {**claims, "claims": [{**claim, "tolerance": "ten"}]})

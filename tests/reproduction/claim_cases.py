@@ -54,6 +54,15 @@ def row(cell: Cell) -> dict[str, Any]:
 Load = Callable[..., Family]
 
 
+def kind_of(claim: Mapping[str, Any]) -> str:
+    """Return the kind that fits what a claim selects."""
+    if "order" in claim or "trend" in claim:
+        return "ordering"
+    if "probe" in claim:
+        return "constant"
+    return "comparative" if "versus" in claim else "absolute"
+
+
 def family_of(folder: Path, *claims: Mapping[str, Any]) -> Family:
     """Return a family with the claims that are given, completed where they leave something out."""
     (folder / "sizes.yaml").write_text(EXPERIMENT)
@@ -61,11 +70,9 @@ def family_of(folder: Path, *claims: Mapping[str, Any]) -> Family:
     (folder / "steps.yaml").write_text(STEPS)
     listed = []
     for number, claim in enumerate(claims):
-        base = {"source": "Book §1", "kind": "numeric", "experiment": "sizes.yaml"}
+        base = {"source": "Book §1", "kind": kind_of(claim), "experiment": "sizes.yaml"}
         if "probe" in claim or "not_evaluable" in claim:
             base.pop("experiment")
-        if "order" in claim:
-            base["kind"] = "ordering"
         listed.append({"id": f"c{number}", **base, **claim})
     data = {"sources": {"Book": "A book"}, "claims": listed}
     return load_family(Document(folder / "claims.yaml", data))

@@ -6,13 +6,14 @@ out can be calculated by hand.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
 
-from simsched.reproduction.claims import Family, count, rows_by_point
+from simsched.reproduction.claims import Family, by_kind, rows_by_point
 from simsched.reproduction.judge import Verdict, judge
-from simsched.reproduction.schema import ClaimsFile, parse_order
+from simsched.reproduction.schema import KINDS, ClaimsFile, parse_order
 
 from .claim_cases import AT_ONE, SERIES, SIZE, Load, row
 
@@ -446,6 +447,7 @@ def test_a_missing_value_does_not_hold(load: Load) -> None:
     rows = [{**row(cell), "makespan_s": None} for cell in study.study.cells]
     verdict = judge(family.claims[0], rows_by_point(study.name, rows))
     assert verdict.holds is False
+    assert math.isnan(verdict.missed_by)
 
 
 def test_claims_are_counted_by_kind(load: Load) -> None:
@@ -458,14 +460,16 @@ def test_claims_are_counted_by_kind(load: Load) -> None:
         )
     )
     assert [verdict.word for verdict in found] == ["holds", "fails", "holds", "not evaluable"]
-    assert count(found) == {
-        "evaluable": 3,
-        "holding": 2,
-        "ordering_evaluable": 1,
-        "ordering_holding": 1,
-        "numeric_evaluable": 2,
-        "numeric_holding": 1,
+    counted = by_kind(found)
+    shown = {kind: (counted[kind]["holding"], counted[kind]["evaluable"]) for kind in KINDS}
+    assert shown == {
+        "ordering": (1, 1),
+        "comparative": (0, 0),
+        "absolute": (1, 2),
+        "constant": (0, 0),
+        "derived": (0, 0),
     }
+    assert counted["not_evaluable"] == 1
 
 
 def test_the_schema_of_claims_files_can_be_exported() -> None:

@@ -15,11 +15,11 @@ from tests.experiment.conftest import SMALL
 CLAIMS = """\
 sources: {Book: A book}
 claims:
-  - {id: one, source: Book §1, kind: numeric, experiment: small, metric: tasks, policy: cilk_a,
+  - {id: one, source: Book §1, kind: absolute, experiment: small, metric: tasks, policy: cilk_a,
      value: 15}
   - {id: two, source: Book §2, kind: ordering, metric: tasks, order: a > b,
      terms: {a: {experiment: small, policy: cilk_a}, b: {experiment: large, policy: cilk_a}}}
-  - {id: three, source: Book §3, kind: numeric, experiment: large, metric: tasks, policy: cilk_a,
+  - {id: three, source: Book §3, kind: absolute, experiment: large, metric: tasks, policy: cilk_a,
      value: 15}
 """
 

@@ -154,7 +154,7 @@ def test_families_and_experiments_do_not_replace_each_other(tmp_path: Path) -> N
         file = tmp_path / folder / f"{name}.yaml"
         file.parent.mkdir(exist_ok=True)
         (file.parent / "sizes.yaml").write_text(EXPERIMENT)
-        claim = {**AT_ONE, "id": "c", "kind": "numeric", "experiment": "sizes.yaml"}
+        claim = {**AT_ONE, "id": "c", "kind": "absolute", "experiment": "sizes.yaml"}
         claim |= {"source": "Book §1", "policy": "cilk", "value": 1}
         file.write_text(json.dumps({"sources": {"Book": "A book"}, "claims": [claim]}))
         files.append(str(file))
