@@ -150,7 +150,7 @@ def verdict_text(verdict: Verdict) -> str:
     if verdict.holds is not False:
         return verdict.word
     missed = verdict.missed_by
-    how_far = "" if math.isnan(missed) else f" by {number(100.0 * missed)} %"
+    how_far = "" if math.isnan(missed) else f" by {number(float(f'{100.0 * missed:.3g}'))} %"
     text = f"{verdict.word}{how_far if missed else ' by a tie'}"
     direction = verdict.effect.same_direction
     if direction is None:

@@ -23,6 +23,9 @@ from simsched.reproduction.claims import Reproduction, by_kind, by_source, summa
 from simsched.reproduction.judge import Verdict
 
 INDEX = "index.md"
+LEGEND = """\
+Bars are simulated, one per case; the band is what is published. Where one number is published for all, a line marks
+it, and a dashed one what the cases give together."""
 
 
 def check_pages(directory: Path) -> None:
@@ -84,7 +87,7 @@ def page(reproduction: Reproduction, source: str, figure: str) -> str:
     lines = [f"# {source}", "", paragraph(reference), "", *_headlines(verdicts)]
     if figure:
         lines += [f"![The headlines, case by case]({figure})", ""]
-        lines += [paragraph("Bars are simulated, one per case; the band is what is published."), ""]
+        lines += [paragraph(LEGEND), ""]
     lines += ["## Counts", "", *table(COUNTED, [shares(by_kind(verdicts))]), ""]
     for family, found in reproduction.verdicts.items():
         own = by_source(found).get(source, [])

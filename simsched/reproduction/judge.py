@@ -65,6 +65,8 @@ class Verdict:
     #: None when it cannot be evaluated.
     holds: bool | None
     cases: list[CaseVerdict] = field(default_factory=list)
+    #: Labels and numbers of what a quantity is made of, before one number is made of them.
+    parts: list[tuple[dict[str, str], float]] = field(default_factory=list)
     #: What a probe says, when that is text.
     text: str = ""
 
@@ -100,15 +102,15 @@ def judge(planned: PlannedClaim, rows: Rows) -> Verdict:
         return Verdict(planned, None)
     if claim.equals is not None:
         answer = str(planned.answer)
-        return Verdict(
-            planned, " ".join(answer.split()) == " ".join(claim.equals.split()), [], answer
-        )
+        holds = " ".join(answer.split()) == " ".join(claim.equals.split())
+        return Verdict(planned, holds, text=answer)
     if claim.order is not None:
         cases = [_order(claim, case.where, case.terms, rows) for case in planned.cases]
         return Verdict(planned, _enough(claim, cases), cases)
     assert planned.quantity is not None
     cases = _cases(claim, planned.quantity, rows)
-    return Verdict(planned, _enough(claim, cases), cases)
+    parts = [(s.where, value) for s in planned.quantity.series for value in _values(s, rows)]
+    return Verdict(planned, _enough(claim, cases), cases, parts)
 
 
 def _enough(claim: Claim, cases: Sequence[CaseVerdict]) -> bool:

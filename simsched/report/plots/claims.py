@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from simsched.report.plots.common import COLOURS, name_rows
@@ -35,14 +36,10 @@ def headlines(verdicts: Sequence[Verdict]) -> Figure | None:
     Figure or None
         A bar per case in the unit of the comparison, and the published range as a band.
     """
-    shown = [
-        v
-        for v in verdicts
-        if v.claim.headline and v.claim.kind == "comparative" and v.claim.over not in REDUCTIONS
-    ]
+    shown = [v for v in verdicts if v.claim.headline and v.parts and v.claim.as_]
     if not shown:
         return None
-    heights = [0.9 + 0.28 * len(verdict.cases) for verdict in shown]
+    heights = [0.9 + 0.28 * len(verdict.parts) for verdict in shown]
     figure = Figure(figsize=(7.5, sum(heights)), layout="constrained")
     panels = figure.subplots(len(shown), squeeze=False, gridspec_kw={"height_ratios": heights})
     for axes, verdict in zip(panels[:, 0], shown, strict=True):
@@ -51,28 +48,37 @@ def headlines(verdicts: Sequence[Verdict]) -> Figure | None:
 
 
 def _panel(axes: Axes, verdict: Verdict) -> None:
-    claim, cases = verdict.claim, verdict.cases
-    values = [case.simulated[""][0] for case in cases]
-    name_rows(axes, [_case_name(case.where, [other.where for other in cases]) for case in cases])
+    claim = verdict.claim
+    labels, values = [where for where, _ in verdict.parts], [value for _, value in verdict.parts]
+    name_rows(axes, [_name(where, labels) for where in labels])
     equal = NO_EFFECT[str(claim.as_)]
-    low, high = interval(claim, 0)
-    bound = max([abs(end) for end in (low, high) if math.isfinite(end)] + list(map(abs, values)))
-    inside = max(low, -2 * bound), min(high, 2 * bound)
-    axes.axvspan(*inside, color=COLOURS[1], alpha=0.3, label="published", linewidth=2)
-    widths = [value - equal for value in values]
+    ends = [end for end in interval(claim, 0) if math.isfinite(end)]
+    low, high = min([*values, *ends, equal]), max([*values, *ends, equal])
+    margin = 0.05 * (high - low or 1.0)
+    begin, end = interval(claim, 0)
+    axes.axvspan(
+        max(begin, low - margin),
+        min(end, high + margin),
+        facecolor=to_rgba(COLOURS[1], 0.3),
+        edgecolor=COLOURS[1],
+    )
     axes.barh(
-        range(len(cases)), widths, left=equal, color=COLOURS[0], height=0.7, label="simulated"
+        range(len(values)),
+        [value - equal for value in values],
+        left=equal,
+        color=COLOURS[0],
+        height=0.7,
     )
     axes.axvline(equal, color="black", linewidth=0.8)
-    ends = [*values, equal, *(end for end in (low, high) if math.isfinite(end))]
-    margin = 0.05 * (max(ends) - min(ends) or 1.0)
-    axes.set_xlim(min(ends) - margin, max(ends) + margin)
+    if claim.over in REDUCTIONS:
+        axes.axvline(verdict.cases[0].simulated[""][0], color=COLOURS[0], linestyle="--")
+    axes.set_xlim(low - margin, high + margin)
     axes.set_xlabel(UNITS[str(claim.as_)])
     set_title(axes, claim.headline)
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _case_name(where: dict[str, str], cases: Sequence[dict[str, str]]) -> str:
+def _name(where: dict[str, str], cases: Sequence[dict[str, str]]) -> str:
     """Return the labels in which cases differ."""
     differing = [key for key in where if len({case.get(key) for case in cases}) > 1]
     return " ".join(where[key] for key in differing) or " ".join(where.values())
