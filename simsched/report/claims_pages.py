@@ -24,8 +24,8 @@ from simsched.reproduction.judge import Verdict
 
 INDEX = "index.md"
 LEGEND = """\
-Bars are simulated, one per case; the band is what is published. Where one number is published for all, a line marks
-it, and a dashed one what the cases give together."""
+Bars are simulated, one per case; the band is what is published. Where one number is published for
+all, a line marks it, and a dashed one what the cases give together."""
 
 
 def check_pages(directory: Path) -> None:
