@@ -11,7 +11,7 @@ CODE := $(wildcard simsched tests tools benchmarks)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-all test-oldest test-matrix lint format bench docs docs-links \
-        test-smoke docs-tables notebooks validate fuzz fuzz-kernel wheel wheel-test clean distclean
+        test-smoke accuracy docs-tables notebooks validate fuzz fuzz-kernel wheel wheel-test clean distclean
 
 help:
 	@echo "make run        run experiments/quickstart.yaml"
@@ -23,6 +23,7 @@ help:
 	@echo "make lint       check style, types, import order and sizes"
 	@echo "make format     let ruff format the code"
 	@echo "make bench      measure the engines"
+	@echo "make accuracy   renew the record of how near the model comes, and the pages of claims"
 	@echo "make docs       make a site of the documentation in build/docs"
 	@echo "make docs-links  check the links that lead outside"
 	@echo "make docs-tables  write docs/machines.md, metrics.md, policies.md, workloads.md and quickstart.png"
@@ -87,6 +88,11 @@ lint: setup
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Runs all published claims, which takes an hour, unless their results are stored.
+accuracy: setup
+	@$(BIN)/simsched reproduce --quiet --pages docs/published > /dev/null
+	@$(BIN)/python -m pytest -q -m accuracy --renew-accuracy
 
 bench: setup
 	@$(BIN)/python -m benchmarks

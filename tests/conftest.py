@@ -7,6 +7,8 @@ import threading
 
 import pytest
 
+from . import accuracy
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Let programs that tests start hear what a shell's `&` and `nohup` make them deaf to."""
@@ -17,3 +19,16 @@ def pytest_configure(config: pytest.Config) -> None:
         ):
             if signal.getsignal(number) is signal.SIG_IGN:
                 signal.signal(number, hears)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make accuracy` renew the record instead of comparing with it."""
+    parser.addoption(
+        "--renew-accuracy", action="store_true", help="renew docs/validation/accuracy.*"
+    )
+
+
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> accuracy.Recorder:
+    """Return what compares a section with the record of accuracy, or renews it."""
+    return accuracy.Recorder(request.config.getoption("--renew-accuracy"))

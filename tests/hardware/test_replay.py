@@ -418,6 +418,12 @@ def shown(found: Replay) -> str:
     return stream.getvalue()
 
 
+def makespans(found: Replay) -> tuple[float, float]:
+    """Return the measured and the simulated makespan."""
+    measured_s = found.measured_makespan_s
+    return measured_s, measured_s * (1.0 + found.makespan_error)
+
+
 def real(name: str) -> Path:
     path = MEASURED / name
     if not path.exists():
@@ -425,13 +431,15 @@ def real(name: str) -> Path:
     return path
 
 
+@pytest.mark.accuracy
 @pytest.mark.validation
-def test_fibonacci_on_48_cores_within_ten_percent() -> None:
+def test_fibonacci_on_48_cores_within_ten_percent(record: Any) -> None:
     path = real("mir_fib_opteron48/task-stats.csv.gz")
     recording = import_recording(path, clock="2.1 GHz")
     found = replay(recording, load_machine("opteron48"), "pfws")
     assert found.measured_makespan_s == pytest.approx(863.6e6 / 2.1e9, rel=1e-3)
     assert (found.tasks, found.placed, found.workers) == (8192, 4096, 48)
+    record("replay of fib(45) on 48 cores", {"makespan": makespans(found)})
     assert abs(found.makespan_error) < 0.10
     # The cores do the recorded work, and share it nearly as they did.
     assert abs(found.busy_total_error) < 0.02
@@ -457,8 +465,11 @@ def test_lu_on_two_nodes_within_five_percent(backend: str) -> None:
     assert replay(replace(recording, details=silent)).makespan_error < -0.05
 
 
+@pytest.mark.accuracy
 @pytest.mark.validation
-def test_both_backends_replay_the_lu_alike() -> None:
+def test_both_backends_replay_the_lu_alike(record: Any) -> None:
     recording = import_recording(real("starvz_lu"))
-    documents = [replay(recording, backend=name).as_json() for name in ("native", "simpy")]
+    replays = [replay(recording, backend=name) for name in ("native", "simpy")]
+    record("replay of LU on two nodes", {"makespan": makespans(replays[0])})
+    documents = [found.as_json() for found in replays]
     assert documents[0] == documents[1]

@@ -8,6 +8,7 @@ import re
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,15 +76,19 @@ def imported(folder: Path) -> Iterator[tuple[str, list[Compared]]]:
         yield name, list(compare_curves(points))
 
 
-def test_machines_from_two_rows_predict_their_curves(tmp_path: Path) -> None:
+@pytest.mark.accuracy
+def test_machines_from_two_rows_predict_their_curves(tmp_path: Path, record: Any) -> None:
     stated = dict(re.findall(r"^\| (\w[\w.-]+) \| (4 \| .*) \|$", REPORT.read_text(), re.MULTILINE))
     errors: list[float] = []
+    compared: dict[str, list[Compared]] = {}
     for name, rows in imported(tmp_path):
         (line,) = by_machine(rows)
+        compared[name] = rows
         errors += [abs(row.error_percent or 0.0) for row in rows if not row.point.is_used]
         keys = ("median_error_percent", "p90_error_percent", "yardstick_median_error_percent")
         figures = [str(line["used"]), str(line["predicted"]), *(f"{line[k]:.1f} %" for k in keys)]
         assert stated[name.partition("_")[0] + "_" + name.partition("_")[2]] == " | ".join(figures)
+    record.curves("memory bandwidth of imported machines", compared)
     assert len(stated) == 8
     assert statistics.median(errors) <= 4.0
     assert np.percentile(errors, 90) <= 10.0

@@ -7,10 +7,11 @@ import gzip
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from simsched.reproduction.curves import Point, by_machine, compare_curves
+from simsched.reproduction.curves import Compared, Point, by_machine, compare_curves
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURED = ROOT.parent / "shared" / "data" / "measured"
@@ -143,8 +144,9 @@ RUNTIMES = {
 }
 
 
+@pytest.mark.accuracy
 @pytest.mark.parametrize("name", RUNTIMES)
-def test_trees_of_tasks_beside_measurements(name: str, tmp_path: Path) -> None:
+def test_trees_of_tasks_beside_measurements(name: str, tmp_path: Path, record: Any) -> None:
     benchmark, policy, used, spawn, lock = RUNTIMES[name]
     machine = tmp_path / "runtime.yaml"
     machine.write_text(TASKS.format(spawn=spawn, lock=lock), encoding="utf-8")
@@ -154,7 +156,9 @@ def test_trees_of_tasks_beside_measurements(name: str, tmp_path: Path) -> None:
         if row["benchmark"] == benchmark and row["aggregate"] == "median"
         for n in [int(row["threads"])]
     ]
-    (line,) = by_machine(list(compare_curves(points)))
+    compared = list(compare_curves(points))
+    record.curves(f"fib(32), {name}", {name: compared})
+    (line,) = by_machine(compared)
     figures = [f"{line[key]:.1f} %" for key in ("median_error_percent", "p90_error_percent")]
     (stated,) = (
         text.strip("| \n").split(" | ")
@@ -164,8 +168,17 @@ def test_trees_of_tasks_beside_measurements(name: str, tmp_path: Path) -> None:
     assert stated == [name, f"`{policy}`", str(line["used"]), str(line["predicted"]), *figures]
 
 
+def by_label(compared: Sequence[Compared]) -> dict[str, list[Compared]]:
+    """Return the points of a benchmark by machine."""
+    found: dict[str, list[Compared]] = {}
+    for row in compared:
+        found.setdefault(row.point.machine, []).append(row)
+    return found
+
+
+@pytest.mark.accuracy
 @pytest.mark.parametrize("name", CURVES)
-def test_shipped_machines_beside_measurements(name: str) -> None:
+def test_shipped_machines_beside_measurements(name: str, record: Any) -> None:
     stated = [
         line.strip("| \n").split(" | ")
         for line in REPORT.read_text().splitlines()
@@ -183,4 +196,5 @@ def test_shipped_machines_beside_measurements(name: str) -> None:
         counts = str(line["used"]), str(line["predicted"])
         found.append([name, f"`{line['machine']}`", *counts, *figures])
     assert [row.problem for row in compared if row.problem] == []
+    record.curves(f"memory of {name}", by_label(compared))
     assert stated == [[cell for cell in row if cell] for row in found]
