@@ -96,8 +96,8 @@ def page(record: Mapping[str, Mapping[str, list[float] | str]]) -> str:
         "# How near the present model comes",
         "",
         "Simulated figures beside measured ones, and published claims. `accuracy.json` beside this",
-        "page has every row; `make accuracy` writes both. A test fails when the model moves a row and",
-        "the file stays.",
+        "page has every row; `make accuracy` writes both. A test fails when the model moves a row",
+        "and the file stays.",
         "",
     ]
     columns = ["measured", "figures", "median error", "90 % below", "within 5 %", "within 10 %"]
