@@ -166,8 +166,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "jobs": "jobs of all iterations",
         "mean_job_s": "mean response time, from the arrival of a job to the end of its last task",
         "max_job_s": "largest response time",
-        "map_local_percent": "part of the map tasks that ran on a node with a replica of their "
-        "split",
+        "map_local_percent": "part of the map tasks that read their split from the disk of their "
+        "node",
         "job_iteration": "iteration of each job",
         "job_user": "user of each",
         "job_application": "what each runs",
@@ -175,7 +175,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "job_maps_end_s": "end of the last map task of each",
         "job_end_s": "end of the last task of each",
         "job_maps": "map tasks of each",
-        "job_local_maps": "those on a node with a replica of their split",
+        "job_local_maps": "those that read their split from the disk of their node",
     },
     "Host": {
         "wall_s": "wall time of the simulation",

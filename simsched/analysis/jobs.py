@@ -25,8 +25,9 @@ class JobTimes:
 
     The results are by iteration; `local_maps` are map tasks of each job that have read nothing of
     their split from elsewhere. The attempt that ends a task is the one that counts. It is local if
-    its split, or what caches did not have of it, came from the memory node of its domain, which is
-    where a tracker takes the disk of a node to be: with several replicas the nearest one is read.
+    its split, or what caches did not have of it, came from the memory node of its domain, the disk
+    of its node: with several replicas the nearest one is read. Nodes that share a disk find there
+    what a tracker takes to be the other one's, too.
     """
 
     def __init__(self, machine: Machine, others: EventSink | None = None) -> None:

@@ -96,11 +96,11 @@ def test_reduce_tasks_keep_a_slot_of_every_node() -> None:
         run("hadoop_fifo", machine, sort(), map_slots=2)
 
 
-def test_each_disk_has_one_copy_of_a_split_if_there_are_fewer_than_wanted() -> None:
+def test_each_node_has_one_copy_of_a_split_if_there_are_fewer_than_wanted() -> None:
     makespans_s = []
     for replication in (2, 9):
         result = run("hadoop_fifo", cluster((1.0, 1.0)), sort(), replication=replication)
-        assert {tuple(sorted(disks)) for disks in result.state.replicas[:24]} == {(0, 1)}
+        assert {tuple(sorted(nodes)) for nodes in result.state.replicas[:24]} == {(0, 1)}
         makespans_s.append(result.makespan_s)
     assert makespans_s[0] == makespans_s[1]
 
@@ -120,6 +120,23 @@ def test_with_replicas_everywhere_all_map_tasks_are_local() -> None:
     slots, replicas = ([[0], [1]], [[0], [1]]), [(0, 1)] * 24 + [()] * 8
     tracker = Tracker(JobTasks(sort().graph), slots, [0, 1], replicas, np.zeros(32, np.int32))
     assert all(tracker.is_local(task, node) for task in range(32) for node in (0, 1))
+
+
+def test_local_is_a_split_on_the_node_not_on_its_computer() -> None:
+    """Virtual machines are nodes, "stored on local node" (section 7.4), though they share disks."""
+    workload = generate_workload("sort_mapreduce", {"splits": 512, "reduces": 8})
+    view, policy = _view_of(workload, load_machine("samr_cluster_slow")), make_policy("hadoop_ns")
+    state = policy.start(view)
+    assert {len(set(nodes)) for nodes in state.replicas[:512]} == {3}
+    # Three of eight nodes have a split: each node 192 of 512, with a standard deviation of 10.95.
+    # By disks it would be three of five: 307.
+    for node in range(8):
+        assert abs(sum(state.is_local(task, node) for task in range(512)) - 192) < 5 * 10.95
+    # Nodes 1 and 2 share a disk, which holds such a split once.
+    placed = policy.place(view, state)
+    twice = next(task for task in range(512) if {1, 2} <= set(state.replicas[task]))
+    disks = [disk for disk in (placed.home[twice], *placed.replicas[twice]) if disk >= 0]
+    assert len(disks) == len(set(disks)) == 2
 
 
 def test_a_node_gets_one_task_at_a_heartbeat_unless_told_otherwise() -> None:
@@ -553,7 +570,7 @@ def test_cas_interleaves_by_the_ratio_of_speeds() -> None:
     policy = make_policy("cas")
     state = policy.start(_view_of(sort()))
     state.map_s = {0: [10.0, 10.0], 1: [30.0]}
-    state.replicas = [(state.storage[0],)] * 12 + [(state.storage[1],)] * 12 + [()] * 8
+    state.replicas = [(0,)] * 12 + [(1,)] * 12 + [()] * 8
     waiting = list(range(24))
     picked = []
     for _ in range(6):
@@ -565,9 +582,9 @@ def test_cas_interleaves_by_the_ratio_of_speeds() -> None:
     assert all(policy.pick_of_job(state, 1, MAP, 0, [t]) == t for t in (12, 13, 14, 15))
 
 
-def _view_of(workload: Workload) -> Any:
-    """Return a view of four equal nodes."""
-    machine = cluster()
+def _view_of(workload: Workload, machine: Machine | None = None) -> Any:
+    """Return a view of a machine, by default of four equal nodes."""
+    machine = machine or cluster()
     threads = machine.place_workers()
     domains = machine.core_domain[machine.thread_core[threads]]
     return PlanView(machine, workload, threads, domains, np.random.default_rng(0))

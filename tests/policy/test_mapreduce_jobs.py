@@ -160,7 +160,7 @@ def test_only_local_map_tasks_set_the_counter_back() -> None:
     heartbeat(policy, state, workload, 1)
     assert policy.pick_of_job(state, 0, REDUCE, 0, [24]) == 24
     assert state.skips == {0: 4}
-    state.replicas[7] = (state.storage[2],)
+    state.replicas[7] = (2,)
     assert policy.pick_of_job(state, 2, MAP, 0, range(24)) == 7
     assert state.skips == {0: 0}
 

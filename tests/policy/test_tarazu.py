@@ -76,7 +76,7 @@ def test_calb_stops_stealing_while_the_shuffle_lags() -> None:
 def test_without_stealing_backups_of_map_tasks_are_local(name: str) -> None:
     policy = make_policy(name)
     state = policy.start(_view_of(sort()))
-    state.replicas[0] = (state.storage[1],)
+    state.replicas[0] = (1,)
     assert policy.may_run(state, 0, 0)
     state.stealing = False
     assert policy.may_run(state, 0, 0) == (name == "cas")

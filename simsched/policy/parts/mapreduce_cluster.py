@@ -46,7 +46,7 @@ class MapReduceCluster(Policy[T]):
         tasks. By default, 0, two as in Hadoop; a node with no more than two workers then uses all
         for both. Programs without either kind of tasks use all workers for the other.
     replication : int
-        Copies of each split, on different disks drawn at random. With fewer disks each has one: as
+        Copies of each split, on different nodes drawn at random. With fewer nodes each has one: as
         in HDFS, a block may have fewer replicas than wanted.
     """
 
@@ -76,7 +76,7 @@ class MapReduceCluster(Policy[T]):
             n_maps = self._map_slots(min(map(len, members)))
             slots = [m[:n_maps] for m in members], [m[n_maps:] or m for m in members]
         storage = [view.machine.own_node(d) for d in domains]
-        replicas = replicas_of(view, tasks, storage, self.replication)
+        replicas = replicas_of(view, tasks, len(domains), self.replication)
         early = np.zeros(graph.n_tasks, np.int32)
         if isinstance(view.workload, CountedWorkload):
             early = view.workload.early_maps
@@ -111,14 +111,13 @@ class MapReduceCluster(Policy[T]):
 
 
 def replicas_of(
-    view: PlanView, tasks: JobTasks, storage: list[int], replication: int
+    view: PlanView, tasks: JobTasks, n_nodes: int, replication: int
 ) -> list[tuple[int, ...]]:
-    """Return the disks that hold the split of each task, drawn at random; none without a split."""
-    disks = sorted(set(storage))
+    """Return the nodes that hold the split of each task, drawn at random; none without a split."""
     rng = np.random.default_rng(view.rng.integers(2**63))
-    count = min(replication, len(disks))
+    count = min(replication, n_nodes)
     of_block = {
-        int(block): tuple(disks[i] for i in rng.choice(len(disks), count, replace=False))
+        int(block): tuple(rng.choice(n_nodes, count, replace=False).tolist())
         for block in np.flatnonzero(tasks.is_input).tolist()
     }
     return [of_block.get(int(block), ()) for block in tasks.input_block.tolist()]
@@ -127,7 +126,8 @@ def replicas_of(
 def place_files(view: PlanView, state: Tracker, replication: int) -> Placement:
     """Return splits where they were stored, all other blocks where they are written."""
     holds = np.full((view.workload.graph.n_blocks, max(2, replication)), -1, np.int32)
-    for task, disks in enumerate(state.replicas):
+    for task, nodes in enumerate(state.replicas):
+        disks = list(dict.fromkeys(state.storage[node] for node in nodes))  # some share one
         if disks:
             holds[state.tasks.input_block[task], : len(disks)] = disks
     return Placement(

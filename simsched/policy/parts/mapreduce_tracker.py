@@ -32,7 +32,7 @@ class Tracker:
     tasks: JobTasks  # the program
     slots: tuple[list[list[int]], list[list[int]]]  # workers by kind of slot and node
     storage: list[int]  # memory node of each node
-    #: memory nodes that hold the input of each task; empty for tasks without
+    #: nodes whose disks hold the input of each task; empty for tasks without
     replicas: list[tuple[int, ...]]
     #: shape (n_tasks,): number of map tasks of its job that end before each task may start, beyond
     #: what edges say
@@ -68,7 +68,7 @@ class Tracker:
 
     def is_local(self, task: int, node: int) -> bool:
         """Return whether a node holds the input of a task, or the task has none."""
-        return not self.replicas[task] or self.storage[node] in self.replicas[task]
+        return not self.replicas[task] or node in self.replicas[task]
 
     def running(self, kind: int) -> list[Attempt]:
         """Return the attempts at tasks of a kind, by worker."""
