@@ -13,7 +13,9 @@ after the other in the order in which the map tasks end.
   (:func:`files_of_reduce`); the reduce phase reads the files and writes the result.
 * *Blocks*: S splits, S spills, S map outputs, R copied files, R results. Only splits exist before
   the job; the others are where their task is executed.
-* *Operations* are proportional to the bytes that a task moves.
+* *Operations*: the map function takes place while the split is read. Copying computes nothing; the
+  sort phase and the reduce phase divide a reduce task's operations by the bytes that each moves,
+  those of the sort phase times `sort_ops_ratio`.
 
 The files of a reduce task are one block. Writes of the copy phase are as many as copies, each after
 one of them; there are none if the buffer never fills. The phases follow the documented shuffle of
@@ -41,6 +43,7 @@ from simsched.workload.registry import MIB, Cost, Count, Fraction, Size
 
 MAP, REDUCE = 0, 1  #: kinds of tasks
 ENDINGS = (".map", ".reduce")  #: of the names of their classes
+_ENDS_OF_MAP = (2, 3)  # of its phases, as accesses: read, spill; output
 _LAST_OF_REDUCE = 3  # accesses of a reduce task after the copy phase: sort, read, write
 
 BUFFER_BYTES = int(200 * MIB * 0.70 * 0.66)  #: copied bytes that become one file, Hadoop 0.19
@@ -70,6 +73,8 @@ class JobShape:
     slowstart: float = 1.0
     #: Copied bytes that a reduce task keeps in memory until it writes them to a file.
     buffer_bytes: int = BUFFER_BYTES
+    #: Operations per byte that the sort phase moves, over those of the reduce phase.
+    sort_ops_ratio: float = 1.0
 
     @property
     def early(self) -> int:
@@ -92,6 +97,7 @@ class _Part(NamedTuple):
 
     ops: np.ndarray
     rows: np.ndarray  # (task, block, read, written, task to wait for or -1) of each access
+    share: np.ndarray  # of the operations of its task, of each access
     block_bytes: np.ndarray
 
 
@@ -124,6 +130,7 @@ def job_graph(jobs: Sequence[Job], random: np.random.Generator) -> TaskGraph:
         class_names=tuple(classes),
         successors=adjacency(np.concatenate(source), np.concatenate(target), n_tasks),
         accessed=accesses(task, block, read, written, n_tasks),
+        access_share=np.concatenate([part.share for part in parts])[by_task],
         block_bytes=np.concatenate([part.block_bytes for part in parts]),
         arrival_ps=np.concatenate(arrival),
         access_after=after[by_task] if (after >= 0).any() else None,
@@ -194,14 +201,16 @@ def _part(shape: JobShape, random: np.random.Generator) -> _Part:
     size = np.full(splits, shape.split_bytes)
     written = np.full(splits, output)
     spilled, merged = np.array([files_of_reduce(c, shape.buffer_bytes) for c in copied.tolist()]).T
-    rows: list[tuple[Any, ...]] = [
-        (every, every, size, zero, -1),
-        (every, spill, zero, written, -1),
-        (every, out, zero, written, -1),
-        _copies(shape, part, spilled),
-        (reducer, run, merged, copied - spilled + merged, -1),
-        (reducer, run, copied, zeros, -1),
-        (reducer, final, zeros, result, -1),
+    sorting = shape.sort_ops_ratio * (copied - spilled + 2 * merged)
+    computing = sorting + copied + result  # the operations of reduce tasks, by bytes
+    rows: list[tuple[Any, ...]] = [  # the share of the operations comes last
+        (every, every, size, zero, -1, 1.0),
+        (every, spill, zero, written, -1, 0.0),
+        (every, out, zero, written, -1, 0.0),
+        (*_copies(shape, part, spilled), 0.0),
+        (reducer, run, merged, copied - spilled + merged, -1, sorting / computing),
+        (reducer, run, copied, zeros, -1, copied / computing),
+        (reducer, final, zeros, result, -1, result / computing),
     ]
     ops = np.append(
         np.full(splits, shape.map_ops_per_byte * shape.split_bytes),
@@ -209,7 +218,8 @@ def _part(shape: JobShape, random: np.random.Generator) -> _Part:
     )
     return _Part(
         ops * draw_costs(random, splits + reduces, 1.0, "lognormal", shape.task_noise),
-        np.concatenate([np.column_stack(np.broadcast_arrays(*row)) for row in rows]),
+        np.concatenate([np.column_stack(np.broadcast_arrays(*row[:-1])) for row in rows]),
+        np.concatenate([np.broadcast_to(row[-1], np.shape(row[0])) for row in rows]),
         np.concatenate([size, written, written, copied, result]),
     )
 
@@ -230,6 +240,7 @@ def single_job(
     skew: Cost = 0.1,
     slowstart: Fraction = 1.0,
     buffer_bytes: Size = BUFFER_BYTES,
+    sort_ops_ratio: Cost = 1.0,
     iterations: Count = 1,
 ) -> Workload:
     """Return a program that is one MapReduce job.
@@ -258,6 +269,9 @@ def single_job(
         its worker while it waits.
     buffer_bytes : int
         Copied bytes that a reduce task keeps in memory until it writes them to a file.
+    sort_ops_ratio : float
+        Operations per byte that the sort phase moves, over those per byte of the reduce phase: 0
+        leaves all operations of a reduce task to the reduce function.
     iterations : int
         How often the job runs; earlier ones train a scheduler that keeps a history.
     """
@@ -274,6 +288,7 @@ def single_job(
         skew,
         slowstart,
         buffer_bytes,
+        sort_ops_ratio,
     )
     graph = job_graph([Job(application, "user0", 0, shape)], stream(seed, "tasks"))
     return Workload(name, graph, iterations)
@@ -362,12 +377,15 @@ class JobTasks:
         """Return the phase of a task and the part of it that is done.
 
         `access` is its present one, counted from its first, and `fraction` the part of that which
-        is done.
+        is done. Phases go by bytes, the first one of a map task by the part of its split that is
+        read.
         """
         ends = self.phase_ends[task]
         if ends[-1] == 0:
             return 0, fraction
         number = next((i for i, end in enumerate(ends) if access < end), len(ends) - 1)
+        if number == 0 and ends == _ENDS_OF_MAP:
+            return number, fraction if access == 0 else 1.0
         first = int(self.graph.access_ptr[task])
         start = first + (ends[number - 1] if number else 0)
         before = self.bytes_before
