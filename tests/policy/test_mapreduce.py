@@ -340,31 +340,6 @@ def test_frozen_history_makes_the_weights_those_of_hadoop() -> None:
     assert frozen.makespan_s == fixed.makespan_s
 
 
-def test_nodes_are_judged_by_tasks_that_have_run_for_long_enough() -> None:
-    """A task that has just begun has no progress to speak of; its node is not slow for that."""
-    policy = make_policy("samr", {"least_running_s": 3.0})
-
-    class Clock:
-        def __init__(self, now_s: float) -> None:
-            self.now_s = now_s
-
-        def now_ps(self) -> int:
-            return round(self.now_s * 1e12)
-
-    def slow_at(now_s: float) -> list[bool]:
-        view = _view_of(sort()).during(Clock(now_s))
-        state = policy.start(view)
-        for node, (began_s, fraction) in enumerate([(0, 0.5), (0, 0.5), (0, 0.5), (10, 0.01)]):
-            entered = [began_s * 10**12]
-            state.attempts[4 * node] = Attempt(
-                node, 4 * node, node, entered[0], fraction=fraction, entered_ps=entered
-            )
-        return [policy.is_slow(view, state, node, MAP, 0) for node in range(4)]
-
-    assert slow_at(12.9) == [False] * 4
-    assert slow_at(13.0) == [False, False, False, True]
-
-
 def test_samr_compares_tasks_with_those_of_their_job() -> None:
     """Averages are over tasks of the same type in the job (section 7.3.4)."""
     policy = make_policy("samr")

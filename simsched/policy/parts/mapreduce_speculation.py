@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -51,7 +52,8 @@ class SpeculativePolicy(MapReducePolicy[H]):
     sample_s : float
         Time in seconds between two looks at the phases of tasks, as far as weights are tuned.
     least_running_s : float
-        Seconds that a task has to run before it can be a straggler.
+        Seconds that a task has to run before it gets a backup, as in Hadoop 0.19, in which all of
+        these policies were implemented.
     average_over : {"running", "all"}
         Tasks of a kind with which a task is compared: those that run, as equation 7.4 and Algorithm
         11 say, or also those that have ended, as in the code of Hadoop.
@@ -107,13 +109,20 @@ class SpeculativePolicy(MapReducePolicy[H]):
                 first[attempt.task] = attempt
         return sorted(first.values(), key=lambda a: a.worker)
 
-    def rates_ended(self, state: H, kind: int, job: int | None = None) -> list[float]:
-        """Return the rates per second of the ended tasks of a kind, or of a job, that count."""
+    def judged_by_job(
+        self, view: HookView, state: H, kind: int
+    ) -> Iterator[tuple[int, list[Attempt]]]:
+        """Yield each job with what stands for its running tasks of a kind; see :meth:`judged`."""
+        found: dict[int, list[Attempt]] = {}
+        for attempt in self.judged(view, state, kind):
+            found.setdefault(int(state.tasks.job[attempt.task]), []).append(attempt)
+        yield from sorted(found.items())
+
+    def rates_ended(self, state: H, kind: int, job: int) -> list[float]:
+        """Return the rates per second of the ended tasks of a kind in a job that count."""
         if self.average_over == "running":
             return []
-        counts = state.tasks.kind == kind
-        if job is not None:
-            counts &= state.tasks.job == job
+        counts = (state.tasks.kind == kind) & (state.tasks.job == job)
         return [1.0 / s for t, s in state.ended.items() if counts[t] and s > 0.0]
 
     def may_back_up(self, view: HookView, state: H, attempt: Attempt, node: int) -> bool:

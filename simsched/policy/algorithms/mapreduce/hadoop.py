@@ -41,15 +41,12 @@ class HadoopDefault(SpeculativePolicy[H]):
 
     def stragglers(self, view: HookView, state: H, kind: int) -> list[Attempt]:
         """Return the stragglers of a kind, by job, then by worker."""
-        running = self.judged(view, state, kind)
         found: list[Attempt] = []
-        jobs = state.tasks.job
-        for job in sorted({int(jobs[a.task]) for a in running}):
-            mine = [a for a in running if jobs[a.task] == job]
+        for job, mine in self.judged_by_job(view, state, kind):
             scores = [self.score(state, a) for a in mine]
             ended = 0
             if self.average_over == "all":
-                of_job = (jobs == job) & (state.tasks.kind == kind)
+                of_job = (state.tasks.job == job) & (state.tasks.kind == kind)
                 ended = sum(bool(of_job[task]) for task in state.ended)
             behind = lags_behind(np.array(scores + [1.0] * ended), self.progress_gap)
             found += [a for a, is_behind in zip(mine, behind.tolist(), strict=False) if is_behind]

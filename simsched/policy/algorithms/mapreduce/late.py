@@ -23,7 +23,8 @@ class Late(SpeculativePolicy[History]):
     slow_node_percent : float
         Nodes whose total progress is below this percentile of all nodes get no backups.
     slow_task_percent : float
-        Tasks whose progress rate is below this percentile of the running ones may be backed up.
+        Tasks whose progress rate is below this percentile of the running ones of their kind and job
+        may be backed up.
 
     Notes
     -----
@@ -57,10 +58,11 @@ class Late(SpeculativePolicy[History]):
 
     def slow_tasks(self, view: HookView, state: History, kind: int) -> list[Attempt]:
         """Return the tasks of a kind below the threshold, longest remaining time first."""
-        running = self.judged(view, state, kind)
-        rates = [self.rate(view, state, a) for a in running]
-        limit = percentile(rates + self.rates_ended(state, kind), self.slow_task_percent)
-        slow = [a for a, rate in zip(running, rates, strict=True) if rate < limit]
+        slow: list[Attempt] = []
+        for job, running in self.judged_by_job(view, state, kind):
+            rates = [self.rate(view, state, a) for a in running]
+            limit = percentile(rates + self.rates_ended(state, kind, job), self.slow_task_percent)
+            slow += [a for a, rate in zip(running, rates, strict=True) if rate < limit]
         return sorted(slow, key=lambda a: (-self.remaining_s(view, state, a), a.worker))
 
     def _is_slow(self, view: PlanView, state: History, node: int) -> bool:

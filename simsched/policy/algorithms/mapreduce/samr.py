@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy import HookView, PlanView, param, register, seconds_to_ps
+from simsched.policy import HookView, PlanView, param, register
 from simsched.policy.parts.mapreduce_formulas import (
     longest_first,
     most_stragglers,
@@ -17,7 +17,7 @@ from simsched.policy.parts.mapreduce_formulas import (
     slow_tasks,
 )
 from simsched.policy.parts.mapreduce_history import Recorded, read_history
-from simsched.policy.parts.mapreduce_speculation import History, SpeculativePolicy, running_ps
+from simsched.policy.parts.mapreduce_speculation import History, SpeculativePolicy
 from simsched.policy.parts.mapreduce_tracker import Attempt
 from simsched.workload.mapreduce_job import MAP, REDUCE
 
@@ -58,7 +58,6 @@ class Samr(SpeculativePolicy[History]):
     """
 
     tuned_weights: bool = param(True)
-    least_running_s: float = param(3.0, low=0.0)
     task_cap: float = param(0.3, low=0.0, high=1.0)
     node_cap: float = param(0.2, low=0.0, high=1.0)
     slow_node_share: float = param(0.3, low=0.0, high=1.0)
@@ -93,21 +92,12 @@ class Samr(SpeculativePolicy[History]):
             state.weights.update(self.recorded.weights(known, state.n_nodes))
         return state
 
-    def reported(self, view: HookView, state: History, kind: int) -> list[Attempt]:
-        """Return the attempts at tasks of a kind that have run for long enough, by worker."""
-        running = super().reported(view, state, kind)
-        least_ps = seconds_to_ps(self.least_running_s)
-        return [a for a in running if running_ps(view, a) >= least_ps]
-
     def stragglers(self, view: HookView, state: History) -> list[Attempt]:
         """Return the stragglers of both kinds, longest remaining time first."""
         running: list[Attempt] = []
         slow: list[bool] = []
-        jobs = state.tasks.job
         for kind in (MAP, REDUCE):
-            of_kind = self.judged(view, state, kind)
-            for job in sorted({int(jobs[a.task]) for a in of_kind}):
-                mine = [a for a in of_kind if jobs[a.task] == job]
+            for job, mine in self.judged_by_job(view, state, kind):
                 rates = [self.rate(view, state, a) for a in mine]
                 rates += self.rates_ended(state, kind, job)
                 running += mine
