@@ -555,6 +555,12 @@ def test_cas_interleaves_by_the_ratio_of_speeds() -> None:
     # Three times as fast: (3 + 1) / (3 - 1) = 2 local tasks, then a remote one.
     assert picked == [True, True, False, True, True, False]
     assert all(policy.pick_of_job(state, 1, MAP, 0, [t]) == t for t in (12, 13, 14, 15))
+    # When only a node that is twice as slow has remote tasks left, (2 + 1) / (2 - 1) = 3 local ones
+    # come first: the ratio is that of the pair.
+    state.map_s[2], state.local_run[0] = [20.0], 0
+    state.replicas = [(0,)] * 12 + [(2,)] * 12 + [()] * 8
+    picked = [policy.pick_of_job(state, 0, MAP, 0, [t, 12 + t]) < 12 for t in range(4)]
+    assert picked == [True, True, True, False]
 
 
 def _view_of(workload: Workload, machine: Machine | None = None) -> Any:

@@ -49,27 +49,58 @@ def test_jobs_without_reduce_tasks_have_no_shuffle() -> None:
     assert outputs(state) == ([1, 1], [1, 1])
 
 
-def test_calb_stops_stealing_while_the_shuffle_lags() -> None:
+def test_calb_stops_stealing_until_the_shuffle_is_below_the_threshold() -> None:
     """A heartbeat without the end of a map task says nothing: the lag cannot have grown."""
-    policy = make_policy("calb", {"growing_periods": 2})
+    # With a threshold of 0.05 the shuffle of 24 map tasks is low at a lag of 1.2 or less.
+    policy = make_policy("calb", {"growing_periods": 2, "shuffle_threshold": 0.05})
     state = policy.start(_view_of(sort()))
     seen = [
         (1, 1, True),  # lag, computed, whether nodes may steal then
         (1, 1, True),
         (1, 1, True),
         (2, 2, False),  # the lag has grown between two ends of map tasks, twice in a row
-        (1, 2, False),
-        (1, 2, False),
-        (2, 3, False),  # as long as at the last end: has not grown
-        (3, 4, False),
-        (3, 5, False),
-        (2, 6, True),
+        (2, 2, False),
+        (2, 3, False),  # that it no longer grows says nothing about how much is under way
+        (2, 4, False),
+        (2, 5, False),
+        (1, 5, True),
+        (2, 6, True),  # as large as at the last end: has not grown
+        (1, 6, True),
+        (1, 7, True),
+        (2, 8, True),
+        (3, 9, False),
     ]
     for lag, computed, stealing in seen:
-        policy.note_lag(state, lag, computed)
+        policy.note_lag(state, lag, computed, 24)
         assert state.stealing == stealing
     state.start_iteration()
-    assert (state.lag, state.computed, state.grown, state.steady) == (0, 0, 0, 0)
+    assert (state.lag, state.computed, state.grown, state.stealing) == (0, 0, 0, True)
+
+
+def test_lags_that_grow_below_the_threshold_do_not_stop_stealing() -> None:
+    policy = make_policy("calb", {"shuffle_threshold": 0.125})
+    state = policy.start(_view_of(sort()))
+    stealing = []
+    for lag in (1, 2, 3, 4):
+        policy.note_lag(state, lag, lag, 24)
+        stealing.append(state.stealing)
+    assert stealing == [True, True, True, False]  # three of 24 may be under way
+
+
+@pytest.mark.parametrize("name", ["plb", "hadoop_default"])
+def test_a_reduce_task_that_has_failed_is_the_first(name: str) -> None:
+    """Task 26 is the third of eight, node 2's own; nodes 0 and 2 ask."""
+    policy = make_policy(name)
+    for node in (0, 2):
+        view = _view_of(sort())
+        state = policy.start(view)
+        for task in range(24, 32):
+            state.waiting.add(REDUCE, 0, task)
+        assert policy.pick(view, state, 0, REDUCE) == 24
+        state.failed[26] = None
+        assert policy.pick(view, state, node, REDUCE) == 26
+        state.failed = {0: None}  # a map task is for other slots
+        assert policy.pick(view, state, 0, REDUCE) == 24
 
 
 @pytest.mark.parametrize("name", ["calb", "cas"])

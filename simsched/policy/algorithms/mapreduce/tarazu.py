@@ -27,8 +27,7 @@ class Balance(History):
     #: map tasks computed but not delivered, and computed, at the end of the last period
     lag: int = 0
     computed: int = 0
-    grown: int = 0  # periods in a row in which the lag has grown, and has not
-    steady: int = 0
+    grown: int = 0  # periods in a row in which the lag has grown
     stealing: bool = True  # whether nodes may take map tasks whose data others have
     map_s: dict[int, list[float]] = field(default_factory=dict)  # times of ended map tasks by node
     #: local map tasks that each node has started since its last remote one
@@ -41,7 +40,7 @@ class Balance(History):
     def start_iteration(self) -> None:
         """Forget the shuffle of the jobs that have ended as well."""
         super().start_iteration()
-        self.lag = self.computed = self.grown = self.steady = 0
+        self.lag = self.computed = self.grown = 0
         self.stealing = True
 
 
@@ -60,18 +59,22 @@ class Tarazu(HadoopDefault[Balance]):
     plb : bool
         Whether reduce tasks get bins in proportion to the speed of their node.
     growing_periods : int
-        Periods in a row in which the lag has to grow until stealing stops, and in which it must not
-        until stealing begins again; a period ends with the end of a map task.
+        Periods in a row in which the lag has to grow until stealing stops; a period ends with the
+        end of a map task.
+    shuffle_threshold : float
+        Nodes may steal while the lag is at most this part of the map tasks; by default that which
+        Hadoop takes for worth starting a shuffle.
     bin_multiplier : int
         Bins that map tasks make for each reduce task.
 
     Notes
     -----
-    The lag of the shuffle is the number of map tasks computed but not delivered: while it grows,
-    nodes run local map tasks only, backups included. With `cas` a node that is faster than the
-    slowest one by the ratio r (equation 7.7) takes a remote task after every ``(r + 1) / (r - 1)``
-    local ones. With `plb` reduce tasks belong to nodes in turn, with bins in proportion to their
-    speeds (reduceSkewFactor). Backups are those of Hadoop. Readings: docs/sources/mapreduce.md.
+    The lag of the shuffle is the number of map tasks computed but not delivered: once it has grown,
+    nodes run local map tasks only, backups included, until it is below the threshold. With `cas` a
+    node that is faster by the ratio r (equation 7.7) than the slowest one with remote tasks takes
+    one of these after every ``(r + 1) / (r - 1)`` local ones. With `plb` reduce tasks belong to
+    nodes in turn, with bins in proportion to their speeds (reduceSkewFactor). Backups are those of
+    Hadoop. Readings: docs/sources/mapreduce.md.
 
     References
     ----------
@@ -85,6 +88,7 @@ class Tarazu(HadoopDefault[Balance]):
     cas: bool = param(True)
     plb: bool = param(True)
     growing_periods: int = param(2, low=1)
+    shuffle_threshold: float = param(0.05, low=0.0, high=1.0)
     bin_multiplier: int = param(4, low=1)
 
     # -------------------------------------------------------------------------------------------
@@ -114,15 +118,19 @@ class Tarazu(HadoopDefault[Balance]):
             yield replace(tracked, graph=smallest_reduces(tracked.graph))
 
     def pick(self, view: HookView, state: Balance, node: int, kind: int) -> int | None:
-        """Return a waiting task; reduce tasks go to the node whose speed has sized them."""
+        """Return a waiting task; reduce tasks go to the node whose speed has sized them.
+
+        Those that have failed come first, wherever they run.
+        """
         if kind == REDUCE and self.plb:
             if "nodes" not in state.memo:
                 state.memo["nodes"] = reduce_nodes(view, state.tasks)
             nodes = state.memo["nodes"]
             reduces = list(state.waiting.of_kind(REDUCE))
-            mine = (t for t in reduces if nodes[t] == node or t in state.failed)
+            failed = (t for t in state.failed if state.tasks.kind[t] == REDUCE)
+            mine = (t for t in reduces if nodes[t] == node)
             others = (t for t in reduces if has_left(view, state, nodes[t]))
-            return next(chain(mine, others), None)
+            return next(chain(failed, mine, others), None)
         return super().pick(view, state, node, kind)
 
     # -------------------------------------------------------------------------------------------
@@ -136,10 +144,11 @@ class Tarazu(HadoopDefault[Balance]):
             return next(iter(waiting))
         local = next((t for t in waiting if state.is_local(t, node)), None)
         remote = [t for t in waiting if not state.is_local(t, node)]
-        is_turn = self.cas and local is not None and self._is_turn(state, node)
-        if remote and self._may_steal(state) and (local is None or is_turn):
-            state.local_run[node] = 0
-            return self._from_slowest(state, remote)
+        if remote and self._may_steal(state) and (local is None or self.cas):
+            slowest, found = self._from_slowest(state, remote)
+            if local is None or self._is_turn(state, node, slowest):
+                state.local_run[node] = 0
+                return found
         if local is not None:
             state.local_run[node] += 1
         return local
@@ -153,26 +162,24 @@ class Tarazu(HadoopDefault[Balance]):
         """Return whether nodes may take map tasks whose data others have."""
         return state.stealing or not self.calb
 
-    def _is_turn(self, state: Balance, node: int) -> bool:
-        """Return whether a fast node has run enough local tasks to take a remote one."""
-        means = state.mean_map_s()
-        if node not in means or len(means) < 2:
+    def _is_turn(self, state: Balance, node: int, slowest_s: float) -> bool:
+        """Return whether a node has run enough local tasks to take one of a slower node."""
+        own_s = state.mean_map_s().get(node, math.inf)
+        if slowest_s <= own_s:
             return False
-        ratio = max(means.values()) / means[node]  # equation 7.7
-        if ratio <= 1.0:
-            return False
-        return state.local_run[node] >= math.ceil((ratio + 1.0) / (ratio - 1.0))
+        # (r + 1) / (r - 1) with r of equation 7.7
+        return state.local_run[node] >= math.ceil((slowest_s + own_s) / (slowest_s - own_s))
 
     @staticmethod
-    def _from_slowest(state: Balance, remote: list[int]) -> int:
-        """Return the waiting task whose nearest data are on the node with the longest map tasks."""
+    def _from_slowest(state: Balance, remote: list[int]) -> tuple[float, int]:
+        """Return the longest mean time of nodes that hold waiting tasks, and a task of that one."""
         means = state.mean_map_s()
-
-        def slowness(task: int) -> float:
-            holders = [n for n in range(state.n_nodes) if state.is_local(task, n)]
-            return max((means.get(n, 0.0) for n in holders), default=0.0)
-
-        return max(remote, key=lambda task: (slowness(task), -task))
+        slowness = {
+            task: max((means.get(n, 0.0) for n in state.replicas[task]), default=0.0)
+            for task in remote
+        }
+        found = max(remote, key=lambda task: (slowness[task], -task))
+        return slowness[found], found
 
     def learn(self, view: HookView, state: Balance, attempt: Attempt) -> None:
         super().learn(view, state, attempt)
@@ -185,27 +192,30 @@ class Tarazu(HadoopDefault[Balance]):
         if not in_full:
             return
         computed, delivered = outputs(state)
-        lag = abs(sum(computed) - sum(delivered))
-        self.note_lag(state, lag, sum(computed))
-        if lag == 0 or not state.running(MAP):
+        maps = int(state.tasks.counts[MAP, jobs_with_outputs(state)].sum())
+        self.note_lag(state, abs(sum(computed) - sum(delivered)), sum(computed), maps)
+        if not state.running(MAP):
             state.stealing, state.grown = True, 0
 
-    def note_lag(self, state: Balance, lag: int, computed: int) -> None:
-        """Decide whether map tasks may be stolen, if a period has ended with this heartbeat."""
-        if computed == state.computed:
-            return
-        grows = lag > state.lag
-        state.grown, state.steady = (state.grown + 1, 0) if grows else (0, state.steady + 1)
-        state.lag, state.computed = lag, computed
-        if state.grown >= self.growing_periods:
-            state.stealing = False
-        elif state.steady >= self.growing_periods:
+    def note_lag(self, state: Balance, lag: int, computed: int, maps: int) -> None:
+        """Decide whether map tasks may be stolen; a period ends if more of them are computed."""
+        if computed != state.computed:
+            state.grown = state.grown + 1 if lag > state.lag else 0
+            state.lag, state.computed = lag, computed
+        if lag <= self.shuffle_threshold * maps:
             state.stealing = True
+        elif state.grown >= self.growing_periods:
+            state.stealing = False
 
 
 preset("calb", Tarazu, "Tarazu's communication-aware load balancing alone.", cas=False, plb=False)
 preset("cas", Tarazu, "Tarazu's communication-aware scheduling alone.", calb=False, plb=False)
 preset("plb", Tarazu, "Tarazu's predictive load balancing alone.", calb=False, cas=False)
+
+
+def jobs_with_outputs(state: Tracker) -> list[int]:
+    """Return the jobs of which map tasks have ended, ascending."""
+    return sorted(job for kind, job in state.n_ended if kind == MAP)
 
 
 def outputs(state: Tracker) -> tuple[list[int], list[int]]:
@@ -216,7 +226,7 @@ def outputs(state: Tracker) -> tuple[list[int], list[int]]:
             part = min(1.0, attempt.fraction) if attempt.phase == 0 else 1.0
             of_job = copied.setdefault(int(state.tasks.job[attempt.task]), {})
             of_job[attempt.task] = max(part, of_job.get(attempt.task, 0.0))
-    jobs = sorted(job for kind, job in state.n_ended if kind == MAP)
+    jobs = jobs_with_outputs(state)
     computed = [state.n_ended[MAP, job] for job in jobs]
     delivered = []
     for job, most in zip(jobs, computed, strict=True):
