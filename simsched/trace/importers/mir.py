@@ -6,8 +6,9 @@ file and makes the graph: all tasks, as a spawn tree. What happened when:
 * A leaf runs without interruption, so it started `exec_cycles` before its ``exec_end_instant``.
 * An inner task is active in pieces: between its spawns, and in its wait whenever its core does not
   run another task. The file has its end and the sum of the pieces, not where they lie. So inner
-  tasks have no events; they are counted as set aside, and the time that each core was inside any
-  task, inner ones included, is in ``details["core_busy_s"]``.
+  tasks have no events; they are counted as set aside. ``details["core_busy_s"]`` has the work of
+  all tasks by core and the creation of their children. The search for work inside waits is not in
+  it: a simulated worker that searches is idle, too.
 
 Time begins at the latest instant at which the first task can have started; see
 `simsched.workload.importers.measured.Measured`. The iteration ends when the last task, leaf or not,
@@ -85,7 +86,9 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
             "clock_hz": hertz,
             "origin_cycles": measured.spawn_start_cycles,
             "first_leaf_s": (measured.parallel_start_cycles - measured.spawn_start_cycles) / hertz,
-            "core_busy_s": (measured.busy_cycles / hertz).tolist(),
+            "core_busy_s": (
+                (measured.core_work_cycles + measured.core_creation_cycles) / hertz
+            ).tolist(),
             "set_aside": aside,
             "warnings": [f"{path}: {reason}; {n} rows set aside" for reason, n in aside.items()],
         },

@@ -3,8 +3,8 @@
 **Columns.** Required: ``task``, ``parent`` (0 for none), ``child_number`` (from 1), ``cpu_id``,
 ``exec_cycles``, ``work_cycles``, ``overhead_cycles``, ``creation_cycles``, ``create_instant``,
 ``exec_end_instant``; checked if present: ``num_children``; used if present: ``outline_function``
-(the class of a task) and ``wait_instants``, ``joins_at`` (counts of what a spawn tree cannot
-express). Rows may come in any order; tasks are numbered by ascending ``task``.
+(the class of a task) and ``joins_at`` (at which wait of its parent, from 0, a task ends). Rows may
+come in any order; tasks are numbered by ascending ``task``.
 
 **What the columns mean** (docs/validation/others.md has what that follows from):
 
@@ -13,7 +13,6 @@ express). Rows may come in any order; tasks are numbered by ascending ``task``.
 * ``create_instant`` is the *end* of the creation, in cycles since the parent's start. So the work
   before and between the spawns is the last child's ``create_instant`` minus the
   ``creation_cycles`` of all children.
-* ``wait_instants`` is the *end* of the wait, in cycles of the task's own activity.
 * What the tasks of a core were active up to some end must fit between the first task's start and
   that end; so the first task started before the first leaf.
 
@@ -26,9 +25,10 @@ cycle.
 * ``creation_ops`` is ``creation_cycles``, paid by the parent for each child; for tasks without a
   parent it is 0.
 * Searching (overhead beyond creation) is left out: it is for the simulated scheduler to produce.
-* A task that waits several times becomes one body, all spawns, one join; such tasks are counted in
-  `Workload.parameters`. Tasks without a parent start at once, also if they belong to one parallel
-  region after the other.
+* A task that waits several times becomes one task for each wait
+  (:mod:`simsched.workload.importers._mir_phases`). `Workload.parameters` counts the tasks that are
+  added. Tasks without a parent start at once, also if they belong to one parallel region after the
+  other.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ from numpy.typing import NDArray
 
 from simsched.files.bounded import read_text
 from simsched.files.errors import GraphError, nearest_hint, shown
-from simsched.workload.builder import adjacency, build_graph
-from simsched.workload.graph import FloatArray, Int64Array, Workload
+from simsched.workload.builder import build_graph
+from simsched.workload.graph import Int64Array, Workload
+from simsched.workload.importers._mir_phases import Phases, Rows
 from simsched.workload.importers._naming import check_named
 from simsched.workload.importers.measured import Measured, MeasuredWorkload
 from simsched.workload.importers.registry import importer
@@ -84,33 +85,35 @@ def import_mir(path: Path) -> MeasuredWorkload:
     child = np.flatnonzero(parent >= 0)
     child = child[np.lexsort((table["child_number"][child], parent[child]))]
     _check_siblings(table, parent, child)
-    creation = table["creation_cycles"].astype(np.float64)
-    work = table["work_cycles"].astype(np.float64)
-    before = _work_before_last_spawn(table, parent, child)
-    is_inner = np.bincount(parent[child], minlength=len(parent)) > 0
-    body = np.where(is_inner, np.minimum(before, work), work)
+    _check_spawns(table, parent, child)
+    work, creation, created = (
+        table[name].astype(np.float64)
+        for name in ("work_cycles", "creation_cycles", "create_instant")
+    )
+    rows = Rows(parent, table["child_number"], table.waits(), work, creation, created)
+    phases = Phases(rows)
     class_of, class_names = table.classes("outline_function")
     graph = build_graph(
-        body,
-        join_ops=work - body,
-        task_class=class_of,
+        phases.body,
+        join_ops=phases.join,
+        task_class=class_of[phases.row],
         class_names=class_names,
-        children=adjacency(parent[child], child, len(parent)),
-        creation_ops=np.where(parent >= 0, creation, 0.0),
+        children=phases.children,
+        successors=phases.successors,
+        creation_ops=phases.creation,
     )
-    check_named(graph, [str(task) for task in table["task"].tolist()], path)
+    check_named(graph, [str(task) for task in table["task"][phases.row].tolist()], path)
     workload = Workload(
         name=path.name.partition(".")[0],
         graph=graph,
         parameters={
             "format": "mir",
             "unit_of_ops": "cycle",
-            "tasks_with_several_waits": table.count_matches("wait_instants", r";.*;"),
-            "tasks_after_a_first_wait": table.count_matches("joins_at", r"^0*[1-9]"),
+            "tasks_for_further_waits": len(phases.row) - len(parent),
             "tasks_without_parent": int((parent < 0).sum()),
         },
     )
-    return MeasuredWorkload(workload, _measured(table, parent, is_inner))
+    return MeasuredWorkload(workload, _measured(table, parent, phases))
 
 
 class _Table:
@@ -127,8 +130,9 @@ class _Table:
             raise GraphError(f"{path}: found no tasks, accepted at least one row")
         self.line = np.arange(len(frame), dtype=np.int64) + 2
         self._columns = {name: self._integers(frame[name]) for name in (*NUMBERS, *CYCLES)}
-        if "num_children" in frame.columns:
-            self._columns["num_children"] = self._integers(frame["num_children"])
+        for name in ("num_children", "joins_at"):
+            if name in frame.columns:
+                self._columns[name] = self._integers(frame[name])
         order = np.argsort(self["task"], kind="stable")
         self.line = self.line[order]
         self._columns = {name: values[order] for name, values in self._columns.items()}
@@ -159,11 +163,11 @@ class _Table:
         names, index = np.unique(values, return_inverse=True)
         return index.astype(np.int64), [f"function {name or 'unknown'}" for name in names.tolist()]
 
-    def count_matches(self, column: str, pattern: str) -> int:
-        """Return how many rows of a column match, 0 if there is no such column."""
-        if column not in self._frame.columns:
-            return 0
-        return int(self._frame[column].str.contains(pattern, regex=True).sum())
+    def waits(self) -> Int64Array:
+        """Return at which wait of its parent each task ends, the first if nothing says it."""
+        if "joins_at" not in self._columns:
+            return np.zeros(len(self.line), dtype=np.int64)
+        return self["joins_at"]
 
     def _integers(self, texts: pd.Series[str]) -> Int64Array:
         """Return a column as integers that are not negative."""
@@ -229,8 +233,8 @@ def _check_siblings(table: _Table, parent: Int64Array, child: Int64Array) -> Non
         )
 
 
-def _work_before_last_spawn(table: _Table, parent: Int64Array, child: Int64Array) -> FloatArray:
-    """Return each task's own cycles up to its last spawn, creation left out."""
+def _check_spawns(table: _Table, parent: Int64Array, child: Int64Array) -> None:
+    """Check that a task's own cycles hold the creation of its children."""
     spawner = parent[child]
     last = np.zeros(len(parent), dtype=np.int64)
     np.maximum.at(last, spawner, table["create_instant"][child])
@@ -241,12 +245,10 @@ def _work_before_last_spawn(table: _Table, parent: Int64Array, child: Int64Array
     table.refuse(
         last > table["exec_cycles"], "exec_cycles", "at least the create_instant of every child"
     )
-    before: FloatArray = np.maximum(last - creation, 0).astype(np.float64)
-    return before
 
 
-def _measured(table: _Table, parent: Int64Array, is_inner: NDArray[np.bool_]) -> Measured:
-    """Return what the file says about the execution."""
+def _measured(table: _Table, parent: Int64Array, phases: Phases) -> Measured:
+    """Return what the file says about the execution; a row's last task has what it says of it."""
     cores, core = np.unique(table["cpu_id"], return_inverse=True)
     active, end = table["exec_cycles"], table["exec_end_instant"]
     order = np.lexsort((end, core))
@@ -254,17 +256,28 @@ def _measured(table: _Table, parent: Int64Array, is_inner: NDArray[np.bool_]) ->
     first = np.concatenate(([0], np.flatnonzero(np.diff(core[order])) + 1))
     offset = (so_far - active[order])[first]
     per_core = so_far - np.repeat(offset, np.diff([*first.tolist(), len(order)]))
+    is_inner = np.isin(np.arange(len(parent)), parent)
     parallel_start = int((end - active)[~is_inner].min())
     spawn_start = min(int((end[order] - per_core).min()), parallel_start)
     core32 = core.astype(np.int32)
+    creator = np.where(parent >= 0, core32[parent], core32).astype(np.int32)
+    added = np.zeros(len(phases.row) - len(parent))
     return Measured(
         cores=cores.astype(np.int64),
-        task_core=core32,
-        exec_cycles=active.astype(np.float64),
-        work_cycles=table["work_cycles"].astype(np.float64),
-        creation_cycles=table["creation_cycles"].astype(np.float64),
-        end_cycles=end.astype(np.float64),
+        task_core=core32[phases.row],
+        exec_cycles=np.append(active, added),
+        work_cycles=np.append(table["work_cycles"], added),
+        creation_cycles=np.append(table["creation_cycles"], added),
+        end_cycles=np.append(end, _ends_of_added(end, phases)),
         parallel_start_cycles=float(parallel_start),
         spawn_start_cycles=float(spawn_start),
-        creator_core=np.where(parent >= 0, core32[parent], core32).astype(np.int32),
+        creator_core=creator[phases.row],
     )
+
+
+def _ends_of_added(end: Int64Array, phases: Phases) -> Int64Array:
+    """Return when the last child of each task that was added ended."""
+    ends = np.zeros(len(phases.row), np.int64)
+    spawner = phases.spawner[: len(end)]
+    np.maximum.at(ends, spawner[spawner >= 0], end[spawner >= 0])
+    return ends[len(end) :]

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from simsched.engine.run import simulate
 from simsched.files.errors import GraphError
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
 from simsched.workload.importers import import_measured, import_workload
 
 HEADER = (
@@ -46,7 +49,7 @@ def test_spawn_tree_and_costs(load):
     assert graph.class_names == ("function 10", "function 20")
     assert graph.task_class.tolist() == [0, 1, 1, 1]
     assert workload.parameters["unit_of_ops"] == "cycle"
-    assert workload.parameters["tasks_with_several_waits"] == 0
+    assert workload.parameters["tasks_for_further_waits"] == 0
 
 
 def test_children_are_in_order_of_their_numbers(load):
@@ -85,11 +88,54 @@ def test_optional_columns_may_be_missing(load):
     assert workload.graph.n_tasks == 4
 
 
-def test_several_waits_are_counted(load):
-    rows = [ROWS[0], ROWS[1].replace("[0;450]", "[0;300;450]"), ROWS[2], ROWS[3][:-1] + "1"]
-    parameters = load(rows).workload.parameters
-    assert parameters["tasks_with_several_waits"] == 1
-    assert parameters["tasks_after_a_first_wait"] == 1
+#: 1 (of core 5) spawns 2 at 60 to 100 and waits, 3 at 260 to 300 and 4 at 330 to 400, and waits.
+WAITS = [
+    "1,0,1,3,5,700,300,400,9,0,2000,[0;150;500],10,0",
+    "2,1,1,0,5,100,100,0,40,100,800,[0],20,0",
+    "3,1,2,0,6,100,100,0,40,300,1000,[0],20,1",
+    "4,1,3,0,7,100,100,0,70,400,1100,[0],20,1",
+]
+
+
+def test_a_task_that_waits_twice_becomes_two(load):
+    found = load(WAITS)
+    graph, measured = found.workload.graph, found.measured
+    # Task 0 (the row's) comes after task 4, which is added for its first wait.
+    assert graph.child_ptr.tolist() == [0, 2, 2, 2, 2, 3]
+    assert graph.child.tolist() == [2, 3, 1]
+    assert graph.succ_ptr.tolist() == [0, 0, 0, 0, 0, 1]
+    assert graph.succ.tolist() == [0]
+    # 100 - 40 before the first spawn; 400 - 260 less 40 + 70 of creation between the others
+    assert graph.ops.tolist() == [[30, 100, 100, 100, 60]]
+    assert graph.join_ops.tolist() == [[210, 0, 0, 0, 0]]
+    assert graph.creation_ops.tolist() == [0, 40, 40, 70, 0]
+    assert graph.task_class.tolist() == [0, 1, 1, 1, 0]
+    assert found.workload.parameters["tasks_for_further_waits"] == 1
+    assert measured.end_cycles.tolist() == [2000, 800, 1000, 1100, 800]
+    assert measured.task_core.tolist() == [0, 0, 1, 2, 0]
+    assert measured.total_work_cycles == 600
+
+
+@pytest.mark.parametrize("backend", ["native", "simpy"])
+def test_its_loops_run_one_after_the_other(load, backend):
+    workload = load(WAITS).workload
+    machine = make_machine(domains=1, cores_per_domain=4, ops_per_s=1e9)
+    run = simulate(machine, workload, make_policy("cilk"), backend=backend)
+    # 60 + 40 and the leaf of 100; 30, then a thief creates the last leaf (70) and runs it (100),
+    # while the other one is created (40) and run; 210
+    assert run.makespan_s == pytest.approx(610e-9, rel=1e-12)
+
+
+def test_a_task_with_a_parent_has_its_place_for_all_waits(load):
+    rows = [
+        "9,0,1,2,5,900,100,800,9,0,3000,[0;800],10,0",
+        *(row.replace("1,0,1,3", "1,9,1,3").replace("400,9,0", "400,9,20") for row in WAITS),
+        "5,9,2,0,6,100,100,0,40,300,2500,[0],20,0",
+    ]
+    graph = load(rows).workload.graph
+    # Rows 0 to 4 are tasks 1 to 5, row 5 is task 9, task 6 is added before row 0.
+    assert graph.child[graph.child_ptr[5] : graph.child_ptr[6]].tolist() == [6, 0, 4]
+    assert graph.creation_ops[[6, 0]].tolist() == [9, 0]
 
 
 def _with(row, column, value):
