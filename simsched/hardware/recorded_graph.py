@@ -192,6 +192,9 @@ def _with_transfers(
         access_ptr=np.zeros(n_old + n_new + 1, np.int64),
         join_access=np.zeros(n_old + n_new, np.int64),
         creation_ops=np.append(graph.creation_ops, np.zeros(n_new)),
+        priority=None
+        if graph.priority is None
+        else np.append(graph.priority, np.zeros(n_new, np.int32)),
         # One that follows no task is sent when it was sent.
         arrival_ps=np.append(graph.arrival_ps, np.where(alone, begin, 0)),
     )

@@ -460,6 +460,23 @@ def test_three_loops_on_48_cores_within_three_percent(record: Any) -> None:
     assert abs(found.busy_total_error) < 0.001
 
 
+@pytest.mark.accuracy
+@pytest.mark.validation
+def test_sparse_qr_on_ten_cores_within_five_percent(record: Any) -> None:
+    recording = import_recording(real("starvz_qr"))
+    found = {name: replay(recording, policy=name, runs=1) for name in ("ws", "lws")}
+    record(
+        "replay of sparse QR on 10 cores", {name: makespans(each) for name, each in found.items()}
+    )
+    assert all(abs(each.makespan_error) < 0.05 for each in found.values())
+    # Most of its tasks state a priority, which two of the policies go by.
+    ordered = replay(recording, policy="prio", runs=1)
+    assert (
+        ordered.simulated_makespan_s
+        != replay(recording, policy="eager", runs=1).simulated_makespan_s
+    )
+
+
 @pytest.mark.validation
 @pytest.mark.parametrize("backend", ["native", "simpy"])
 def test_lu_on_two_nodes_within_five_percent(backend: str) -> None:

@@ -36,6 +36,7 @@ OPTIONAL = (
     "Model",
     "MPIRank",
     "SubmitOrder",
+    "Priority",
     "SubmitTime",
     "ReadyTime",
     "MemoryNode",
@@ -49,6 +50,7 @@ PS_PER_MS = 1e9
 LATEST_MS = 2**53 / PS_PER_MS
 NO_TIME = f"is not a time in milliseconds below {LATEST_MS:.0f}"
 MAIN_MEMORY = "cpu"
+INT32_MAX = 2**31 - 1
 WORKER_KIND = re.compile(r"(?:\d+_)?([A-Za-z]+)")
 
 
@@ -263,6 +265,7 @@ def _workload(
         accessed=accessed,
         block_bytes=block_bytes,
         arrival_ps=arrival,
+        priority=_priorities(trace, tasks),
     )
     check_named(graph, tasks["JobId"].tolist(), path)
     return Workload(
@@ -277,6 +280,20 @@ def _workload(
             "edges_not_kept_by_the_run": early,
         },
     )
+
+
+def _priorities(trace: StarpuTrace, tasks: pd.DataFrame) -> NDArray[np.int32] | None:
+    """Return the urgency of each task, None where no task has one; larger goes first."""
+    stated = numbers(tasks["Priority"].where(tasks["Priority"] != "", "0"))
+    wrong = ~((np.abs(stated) <= INT32_MAX) & (stated == np.rint(stated)))
+    if wrong.any():
+        line = int(tasks[LINE].to_numpy()[wrong].min())
+        trace.aside.note(
+            f"{trace.path}:{line}: Priority is no whole number from -{INT32_MAX} to {INT32_MAX}; "
+            f"{int(wrong.sum())} tasks kept with 0"
+        )
+    found = np.where(wrong, 0.0, stated).astype(np.int32)
+    return found if found.any() else None
 
 
 def _transfers(trace: StarpuTrace, tasks: pd.DataFrame, origin_ps: int) -> list[dict[str, Any]]:

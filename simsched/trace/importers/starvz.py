@@ -22,7 +22,8 @@ it follows from the memory node. The core is not recorded.
 
 **Graph.** Durations are operations at `reference_speed` 10**9 per second: on the kind that ran a
 task what was measured, on others what the performance model says, or the mean of tasks with the
-same name and footprint, or nothing (the task cannot run there). `arrival_ps` is ``SubmitTime``.
+same name and footprint, or nothing (the task cannot run there). `arrival_ps` is ``SubmitTime``,
+`priority` is ``Priority``.
 Handles are blocks, one per MPI rank and handle; modes ``R`` read and ``W`` write all of their size,
 ``X`` (reduction) and ``C`` (commuting) both, ``S`` (scratch) neither.
 

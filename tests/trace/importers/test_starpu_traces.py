@@ -11,10 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from simsched.engine.run import simulate
 from simsched.files.errors import SimschedError, TraceError
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
 from simsched.trace.importers import import_recording, placed_tasks, worker_busy_ps
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.recording import read_recording, write_recording
+from simsched.trace.schema import EventKind
 
 MS = 10**9
 STATES = "Nature, ResourceId, Type, Start, End, Duration, Depth, Value, Size, Params, JobId\n"
@@ -63,6 +67,26 @@ def test_submission_and_ready_times(task, as_csv, write, events_of):
     ready = [event for event in events_of(recording) if event[0] == "TASK_READY"]
     assert ready == [("TASK_READY", 500 * 10**6, -1, 0)]
     assert recording.details["tasks_with_ready_time"] == 1
+
+
+def test_priorities_are_kept_and_decide(task, as_csv, write):
+    """Largest and smallest ones, one that is none, and a run in their order on one worker."""
+    stated = ["-3", "2147483647", "high", "", "7"]
+    rows = [task(f"0_{i}", 0, i + 1.0, i + 2.0, Priority=each) for i, each in enumerate(stated)]
+    recording = import_recording(write("rec.tasks.csv", as_csv(rows)))
+    assert recording.workload.graph.priority.tolist() == [-3, 2**31 - 1, 0, 0, 7]
+    (warning,) = (text for text in recording.details["warnings"] if "Priority" in text)
+    assert "rec.tasks.csv:4: Priority is no whole number from -2147483647" in warning
+    assert warning.endswith("1 tasks kept with 0")
+    machine = make_machine(domains=1, cores_per_domain=1, ops_per_s=1e9)
+    run = simulate(machine, recording.workload, make_policy("prio"), events=True)
+    kind, order = run.trace.events["kind"], run.trace.events["task"]
+    assert order[kind == EventKind.TASK_START].tolist() == [1, 4, 2, 3, 0]
+
+
+def test_a_trace_without_priorities_has_none(task, as_csv, write):
+    recording = import_recording(write("rec.tasks.csv", as_csv([task("0_1", 0, 1.0, 2.0)])))
+    assert recording.workload.graph.priority is None
 
 
 LINKS = "Nature, Container, Type, Start, End, Duration, Size, Origin, Dest, Key, Tag\n"
