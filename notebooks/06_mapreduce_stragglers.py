@@ -115,18 +115,19 @@ late, samr = backups("late"), backups("samr")
 late.round(0)
 
 # %%
-won, lost = late[late.backup_won], late[~late.backup_won]
+won = late[late.backup_won]
 assert set(won.domain) <= {5, 6}
 assert (won.end_without_s - won.end_s)[won.kind == "map"].min() > 120
-assert (lost.kind == "reduce").mean() > 0.5
+assert (won.kind == "reduce").sum() > 1
 assert set(samr.kind) == {"map"}
 assert samr.backup_won.mean() > late.backup_won.mean()
 samr.round(0)
 
 # %% [markdown]
-# Backups of map tasks of the two slow nodes won, and by minutes. Most backups of reduce tasks lost:
-# they began when the others had nearly finished; so did that of a map task on a fast node. `late`
-# starts both, `samr` map tasks only.
+# Backups of tasks of the two slow nodes won, and by minutes: of map tasks, and of reduce tasks, whose
+# function is still to do when the last output has been copied. Those lost that began when a task had
+# nearly finished; so did that of a map task on a fast node. `late` starts both kinds, `samr` backups
+# of map tasks only.
 #
 # The same job without backups and under `samr`:
 
@@ -137,7 +138,7 @@ for ax, policy in zip(axes, ["hadoop_ns", "samr"], strict=True):
     ax.set_xlim(0, 3600)
 
 # %% [markdown]
-# **Answer.** Map tasks of slow nodes, on nodes that are fast at map tasks, as soon as their rate is
+# **Answer.** Tasks of slow nodes, on nodes that are fast at that kind, as soon as their rate is
 # known. Slots that would be idle anyway cost nothing; a backup that is bound to lose does.
 #
 # ## What to change next
