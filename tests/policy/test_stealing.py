@@ -47,6 +47,10 @@ def column(run: Run, kind: EventKind, name: str) -> list[int]:
         ("pfws", {}, [0, 1, 2, 3, 4, 5, 6, 7]),
         ("pfws", {"local_take": "newest"}, [0, 1, 3, 7, 6, 2, 5, 4]),
         ("random_ws_parent_first", {}, [0, 1, 3, 7, 6, 2, 5, 4]),
+        ("tbb", {}, [0, 1, 3, 7, 6, 2, 5, 4]),
+        ("tpl", {}, [0, 1, 3, 7, 6, 2, 5, 4]),
+        ("java_fork_join", {}, [0, 1, 3, 7, 6, 2, 5, 4]),
+        ("x10_places", {}, [0, 1, 3, 7, 6, 2, 5, 4]),
         ("work_sharing", {}, [0, 1, 2, 3, 4, 5, 6, 7]),
         ("work_sharing", {"take": "newest"}, [0, 1, 3, 7, 6, 2, 5, 4]),
         ("bats", {}, [0, 1, 2, 4, 5, 3, 6, 7]),
@@ -77,6 +81,49 @@ def test_flat_programs_are_dealt_out_or_start_on_one_worker() -> None:
     assert column(run("cilk", flat, 4), EventKind.STEAL, "task") == []
     first = run("random_stealing", flat, 4, {"roots": "first"})
     assert len(column(first, EventKind.STEAL, "task")) >= 3
+
+
+@pytest.mark.parametrize(
+    ("policy", "of_second"), [("tpl", [1, 2]), ("java_fork_join", [1, 2]), ("tbb", [0, 4])]
+)
+def test_what_the_program_submits_waits_for_all_and_comes_before_stealing(
+    policy: str, of_second: list[int], backends: list[str]
+) -> None:
+    # Task 0 spawns 3 and 4; 1 and 2 are submitted by the program; all but 0 take 1 s. Two workers.
+    # With a queue the first one has 0, 4 (its newest) and 3, the second one 1 and 2. Without one
+    # all are the first worker's, which begins with the newest, 2; the second one steals the oldest,
+    # 0, and goes on with 4 while the first one has 1; one of them ends with 3.
+    ops = np.array([0.0, 1e9, 1e9, 1e9, 1e9])
+    submitted = Workload("submitted", build_graph(ops, children=adjacency([0, 0], [3, 4], 5)))
+    for backend in backends:
+        done = simulate(
+            make_machine(domains=1),
+            submitted,
+            make_policy(policy),
+            workers=2,
+            backend=backend,
+            events=True,
+        )
+        assert done.summary.makespan_ps == 2 * 10**12
+        worker = column(done, EventKind.TASK_START, "worker")
+        task = column(done, EventKind.TASK_START, "task")
+        mine = [t for t, w in zip(task, worker, strict=True) if w == 1]
+        assert mine[: len(of_second)] == of_second, backend
+
+
+def test_places_of_x10_keep_their_tasks(backends: list[str]) -> None:
+    # Two places of one core: 3 s of leaves in the first half of the data, 1 s in the second. By
+    # hand: 3 s, since nothing is stolen from another place; random stealing takes 2 s.
+    ops = np.array([0.0, 0.0, 0.0, 1e9, 1e9, 1e9, 1e9])
+    children = adjacency([0, 0, 1, 1, 1, 2], np.arange(1, 7), 7)
+    workload = Workload("uneven", build_graph(ops, children=children))
+    machine = make_machine(domains=2, cores_per_domain=1)
+    for backend in backends:
+        took = [
+            simulate(machine, workload, make_policy(name), backend=backend).summary.makespan_ps
+            for name in ("x10_places", "tbb")
+        ]
+        assert took == [3 * 10**12, 2 * 10**12], backend
 
 
 def test_static_chunks_differ_by_at_most_one() -> None:

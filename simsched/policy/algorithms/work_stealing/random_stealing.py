@@ -68,6 +68,17 @@ def main_on_fastest(plan: Plan, view: PlanView, graph: TaskGraph, group: Int32Ar
     )
 
 
+def with_queue(plan: Plan, graph: TaskGraph) -> Plan:
+    """Return a plan of random stealing whose tasks without a parent wait in a queue for all."""
+    own, steal = plan.acquire
+    return replace(
+        plan,
+        acquire=(own, AcquireStep("queue", "own", "oldest"), steal),
+        pool_groups=(*plan.pool_groups, PoolGroup("queue", scope="machine")),
+        group_of=(graph.parent < 0).astype(np.int8),
+    )
+
+
 @register("random_stealing")
 @dataclass(frozen=True, kw_only=True)
 class RandomStealing(PlacedPolicy[S]):
@@ -80,9 +91,9 @@ class RandomStealing(PlacedPolicy[S]):
         or puts the child into its pool and goes on (help first).
     local_take, steal_take : {"newest", "oldest"}
         End of the pool from which its owner and thieves take.
-    roots : {"round_robin", "first"}
-        Tasks without a parent enter the pools of the workers in turn, or all that of the first
-        worker.
+    roots : {"round_robin", "first", "queue"}
+        Tasks without a parent enter the pools of the workers in turn, all that of the first worker,
+        or a first-in first-out queue into which workers look before they steal.
     main : {"fastest", "anywhere"}
         Where the main task starts on cores of different speeds: on one of the fastest group
         (:func:`main_on_fastest`), or on the one that takes it first.
@@ -101,11 +112,13 @@ class RandomStealing(PlacedPolicy[S]):
     spawn: str = param("child_first", choices=tuple(SPAWN_ORDERS))
     local_take: str = param("newest", choices=TAKES)
     steal_take: str = param("oldest", choices=TAKES)
-    roots: str = param("round_robin", choices=("round_robin", "first"))
+    roots: str = param("round_robin", choices=("round_robin", "first", "queue"))
     main: str = param("fastest", choices=("fastest", "anywhere"))
 
     def plan(self, view: PlanView, state: S, graph: TaskGraph) -> Plan:
-        """Return one and the same plan for every graph, but for its main task."""
+        """Return one and the same plan for every graph, but for tasks without a parent."""
+        if self.roots == "queue":
+            return with_queue(stealing_plan(self.spawn, self.local_take, self.steal_take), graph)
         plan = stealing_plan(self.spawn, self.local_take, self.steal_take, self.roots)
         if self.main == "anywhere":
             return plan
@@ -156,6 +169,27 @@ preset(
     "Parent-first random stealing; owners and thieves take the oldest task.",
     spawn="parent_first",
     local_take="oldest",
+)
+preset(
+    "tbb",
+    RandomStealing,
+    "Intel TBB, oneTBB: children enter their worker's deque; owners newest first, thieves oldest.",
+    spawn="parent_first",
+    roots="first",
+)
+preset(
+    "tpl",
+    RandomStealing,
+    "Task Parallel Library of .NET: as tbb, and a global queue that comes before stealing.",
+    spawn="parent_first",
+    roots="queue",
+)
+preset(
+    "java_fork_join",
+    RandomStealing,
+    "Java's ForkJoinPool: forked tasks enter their worker's deque, submitted ones a queue.",
+    spawn="parent_first",
+    roots="queue",
 )
 preset(
     "random_ws_parent_first",
