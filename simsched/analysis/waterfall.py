@@ -217,9 +217,7 @@ def _graph(run: Run, iteration: int) -> TaskGraph:
     workload, units = run.workload, run.summary.part_units
     if workload.division is not None and units.size:
         return divided(workload.graph, workload.division, units[iteration - 1])
-    graph = workload.init if iteration == 0 else workload.graph
-    assert graph is not None
-    return graph
+    return workload.graph_of(iteration)
 
 
 def _share_of_moves(run: Run, model: _Model) -> float:

@@ -40,7 +40,7 @@ def with_kernels(machine: Machine, workload: Workload) -> Workload:
         )
 
     init = None if workload.init is None else costed(workload.init)
-    return replace(workload, graph=costed(workload.graph), init=init)
+    return workload.changed(costed, init=init)
 
 
 def _factors(

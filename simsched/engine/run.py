@@ -198,7 +198,8 @@ def _iterate(
             graph.validate()
         last = done == total - 1
         hooks.begin_iteration(plan, resolved, problem)
-        engine.run_iteration(number, graph, resolved, last=last)
+        executed = graph if graph is workload.init else workload.graph_of(number)
+        engine.run_iteration(number, executed, resolved, last=last)
         if progress is not None:
             progress(done + 1, total)
         if last or not policy.overrides("on_iteration"):

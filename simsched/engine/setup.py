@@ -72,6 +72,12 @@ def set_up(
     if not isinstance(prepared, Workload):
         raise PolicyError(f"prepare: found {told(prepared)}, accepted a Workload")
     if prepared is not program:
+        kept = prepared.varying is not program.varying or prepared.graph is program.graph
+        if program.varying is not None and (prepared.varying is None or not kept):
+            raise PolicyError(
+                "prepare: found a program without what its iterations cost, accepted one that "
+                "Workload.changed has made"
+            )
         prepared.validate()
         check_processors(machine, prepared, threads)
         view = replace(view, workload=prepared)

@@ -98,6 +98,8 @@ def write_recording(path: Path, recording: Recording) -> None:
 def recording_metadata(recording: Recording) -> dict[str, str | bytes]:
     """Return what a file of events holds beside them when it is a recording."""
     workload = recording.workload
+    if workload is not None and workload.varying is not None:
+        workload = None  # one graph does not say what all iterations execute
     about: dict[str, Any] = {
         "format": FORMAT,
         "name": recording.name,

@@ -5,7 +5,8 @@ A :class:`TaskGraph` describes one iteration; a :class:`Workload` repeats it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from simsched.workload.arrays import Int32Array as Int32Array
 from simsched.workload.arrays import Int64Array as Int64Array
 from simsched.workload.division import Division
 from simsched.workload.validate import validate_graph
+from simsched.workload.varying import Varying
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,6 +65,9 @@ class Workload(Shown):
         iterations of the run as it likes. There is no initialisation then.
     applications : Applications, optional
         The programs that share a device, where the workload consists of several.
+    varying : Varying, optional
+        What each iteration executes, where iterations differ in operations and accesses; `graph`
+        then has the mean costs.
     move_classes : tuple of int
         Classes of tasks of `graph` that only copy blocks from one memory to another: a policy's
         :meth:`~simsched.policy.contract.base.Policy.prepare` adds them. Their time counts as
@@ -76,7 +81,45 @@ class Workload(Shown):
     parameters: dict[str, object] = field(default_factory=dict)
     division: Division | None = field(default=None, kw_only=True)
     applications: Applications | None = field(default=None, kw_only=True)
+    varying: Varying[TaskGraph] | None = field(default=None, kw_only=True)
     move_classes: tuple[int, ...] = field(default=(), kw_only=True)
+
+    def graph_of(self, number: int) -> TaskGraph:
+        """Return what an iteration executes.
+
+        Parameters
+        ----------
+        number : int
+            Of the iteration; 0 for the initialisation.
+
+        Returns
+        -------
+        TaskGraph
+            That of the program, unless iterations vary.
+        """
+        if number == 0 and self.init is not None:
+            return self.init
+        return self.graph if self.varying is None else self.varying.graph(number)
+
+    def changed(
+        self, change: Callable[[TaskGraph], TaskGraph], *, init: TaskGraph | None
+    ) -> Workload:
+        """Return the program with a change of its graph, made to all iterations if they vary.
+
+        Parameters
+        ----------
+        change : callable
+            From graph to graph.
+        init : TaskGraph or None
+            The new program's initialisation.
+
+        Returns
+        -------
+        Workload
+            A new one.
+        """
+        varying = None if self.varying is None else self.varying.changed(change)
+        return replace(self, graph=change(self.graph), init=init, varying=varying)
 
     def moving_tasks(self) -> BoolArray:
         """Return which tasks of `graph` only move blocks.
@@ -118,6 +161,8 @@ class Workload(Shown):
                     f"workload {self.name}: division: found an initialisation, accepted none"
                 )
             self.division.validate(self.graph)
+        if self.varying is not None:
+            self.varying.validate(self.graph, self.iterations)
         if self.init is not None:
             self.init.validate()
             if not np.array_equal(self.init.block_bytes, self.graph.block_bytes):

@@ -63,7 +63,7 @@ def flatten(graph: TaskGraph) -> TaskGraph:
 def flattened(workload: Workload) -> Workload:
     """Return a program whose initialisation and iteration are loops."""
     init = None if workload.init is None else flatten(workload.init)
-    return replace(workload, graph=flatten(workload.graph), init=init)
+    return workload.changed(flatten, init=init)
 
 
 def dependence_levels(graph: TaskGraph) -> Int64Array:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from simsched.policy.contract.base import PlanView
-from simsched.workload.graph import Workload
+from simsched.workload.graph import TaskGraph, Workload
 
 
 def slower_spawns(view: PlanView, spawn_s: float) -> Workload:
@@ -19,5 +20,9 @@ def slower_spawns(view: PlanView, spawn_s: float) -> Workload:
     if spawn_s == 0.0:
         return workload
     group = view.machine.core_groups[view.machine.thread_group[view.worker_thread[0]]]
-    creation_ops = workload.graph.creation_ops + spawn_s * group.ops_per_s
-    return replace(workload, graph=replace(workload.graph, creation_ops=creation_ops))
+    slower = partial(_slower, spawn_ops=spawn_s * group.ops_per_s)
+    return workload.changed(slower, init=workload.init)
+
+
+def _slower(graph: TaskGraph, spawn_ops: float) -> TaskGraph:
+    return replace(graph, creation_ops=graph.creation_ops + spawn_ops)

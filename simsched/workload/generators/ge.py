@@ -1,22 +1,22 @@
-"""Gaussian elimination of a square matrix, every step swept by the same spawn tree over all rows.
+"""Gaussian elimination of a square matrix, step by step, each a spawn tree over all rows.
 
-Step k of n - 1 subtracts multiples of row k, the pivot row, from the rows below it, in columns k to
-n - 1. So row i is touched in the ``s(i) = min(i, s)`` of the first s steps before it becomes the
-pivot row, in ``T(i) = s(i) n - s(i) (s(i) - 1) / 2`` elements altogether. All iterations of a
-workload have the same graph; each is the *mean* of the first s steps, in which every row moves an
-s-th of what it moves in all of them. Rows are the hotter the further down they are. `steps` says
-what s is: the whole elimination by default.
+Step k of n - 1, from 0 on, subtracts multiples of row k, the pivot row, from the rows below it, in
+columns k to n - 1: n - k elements of each. Rows are finished one after the other, and what is left
+shrinks. An iteration of a workload is a step: of the first s steps (`steps`), all by default, I
+iterations execute every (s / I)-th one, ``k(i) = floor((i - 1) s / I)`` for i = 1 to I, which are
+all of them if I = s.
 
-* *Tasks.* The tree of :mod:`~simsched.workload.row_sweep` over all n rows: rows above the
-  pivot row keep their place in it.
+* *Tasks.* The tree of :mod:`~simsched.workload.row_sweep` over all n rows in every step: rows that
+  are finished keep their place in it, and leaves that have no others do nothing.
 * *Blocks.* One per leaf, or per `block_rows` rows, and a last one for the pivot row.
-* *Bytes.* A leaf with rows f to l - 1 reads ``e T(l - 1) / s`` of the pivot row, then reads
-  ``e (T(f) + ... + T(l - 1)) / s`` of its own rows, e being the bytes of an element, and writes
-  them; these are accesses of their own, since a block has more bytes than the two touch. In the
-  mean step of the whole elimination the rows of all leaves move ``e n (n + 1) / 3`` bytes each way.
-  The body of the root divides the pivot row by its first element: it reads and then writes
-  ``e T(n - 1) / s``.
+* *Bytes.* A leaf with a rows below the pivot row reads ``e (n - k)`` of the latter, then reads
+  ``e a (n - k)`` of its own rows, e being the bytes of an element, and writes them; these are
+  accesses of their own, since a block has more bytes than the two touch. The body of the root
+  divides the pivot row by its first element: it reads and then writes ``e (n - k)``. The rows of
+  all leaves move ``e (n - 1) n (n + 1) / 3`` bytes each way in the whole elimination.
 * *Operations.* ``ops_per_element`` per element touched, the pivot row's included.
+* *Mean.* The graph of the workload (`Workload.graph`) has the mean costs of the steps that are
+  executed, bytes rounded down.
 * *Initialisation.* Leaves write all bytes of the blocks they cover, the last one also the pivot
   row.
 
@@ -31,22 +31,17 @@ chapters 3 and 4 (programs ``GE`` and ``GE-ir``, divided by rows; more is not sa
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
 
-from simsched.workload.builder import (
-    Accesses,
-    accesses,
-    build_graph,
-    check_size,
-    overlaps,
-)
+from simsched.workload.builder import accesses, build_graph, check_size, overlaps
 from simsched.workload.graph import Int64Array, TaskGraph, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Size, generator
 from simsched.workload.row_sweep import Cutoff, Rows, divide_rows
 from simsched.workload.spawn_tree import SpawnTree, first_touch_tree
+from simsched.workload.varying import Varying
 
 CLASSES = ("divide", "eliminate", "pivot")
 _PIVOT = 2
@@ -67,7 +62,7 @@ def ge(
     steps: Count | None = None,
     iterations: Count = 1,
 ) -> Workload:
-    """Gaussian elimination: mean steps swept by a spawn tree over rows, regular or irregular.
+    """Gaussian elimination: steps swept by a spawn tree over rows, regular or irregular.
 
     Parameters
     ----------
@@ -88,10 +83,10 @@ def ge(
     inner_ops : float
         Operations of the body and of the join of a task that divides.
     steps : int, optional
-        First steps of the elimination that an iteration is the mean of; all by default, which is
-        also the most.
+        First steps of the elimination, of which the iterations are taken evenly; all by default,
+        which are `size` - 1 and the most.
     iterations : int
-        Number of steps that are executed; the whole elimination has `size` - 1.
+        Number of steps that are executed.
     """
     check_size("ge", data_bytes=3 * size**2 * element_bytes)
     divided = divide_rows(
@@ -104,68 +99,86 @@ def ge(
     )
     bounds = divided.bounds()
     blocks = np.append(np.diff(bounds), 1) * (size * element_bytes)
-    steps = min(steps or size - 1, size - 1)
-    touched = touched_elements(size, steps)
-    before = np.concatenate(([0], np.cumsum(touched)))
-    tree = divided.tree()
-    elements = np.where(tree.is_leaf, before[tree.last] - before[tree.first], 0)
-    elements[0] += touched[-1]
-    inner = np.where(tree.is_leaf, 0.0, inner_ops)
-    kind = tree.task_class
-    kind[0] = _PIVOT
-    graph = build_graph(
-        elements * (ops_per_element / steps) + inner,
-        join_ops=inner,
-        task_class=kind,
-        class_names=CLASSES,
-        children=tree.children,
-        accessed=_accesses(tree, bounds, touched * element_bytes, steps),
-        block_bytes=blocks,
+    first = np.arange(iterations, dtype=np.int64) * min(steps or size - 1, size - 1)
+    elimination = Elimination(
+        divided.tree(),
+        bounds,
+        blocks,
+        first // iterations,
+        element_bytes,
+        ops_per_element,
+        inner_ops,
     )
+    varying = None if (elimination.pivots == 0).all() else Varying(elimination.step)
     init = _first_touch(divided, bounds, blocks, size * init_ops_per_element)
-    return Workload("ge", graph, iterations, init)
+    return Workload("ge", elimination.mean(), iterations, init, varying=varying)
 
 
-def touched_elements(size: int, steps: int) -> Int64Array:
-    """Return the elements T(i) of each row that the first steps touch, at most `size` - 1.
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """Steps of an elimination as graphs."""
 
-    >>> touched_elements(4, 3).tolist()
-    [0, 4, 7, 9]
-    >>> touched_elements(4, 1).tolist()
-    [0, 4, 4, 4]
-    """
-    row = np.minimum(np.arange(size, dtype=np.int64), steps)
-    touched: Int64Array = row * size - row * (row - 1) // 2
-    return touched
+    tree: SpawnTree  # over all rows
+    bounds: Int64Array  # rows with which blocks begin, and all rows
+    blocks: Int64Array  # bytes of the blocks
+    pivots: Int64Array  # pivot row of each iteration
+    element_bytes: int
+    ops_per_element: float
+    inner_ops: float
 
+    def step(self, number: int) -> TaskGraph:
+        """Return what an iteration executes, numbered from 1."""
+        pivot, size = int(self.pivots[number - 1]), int(self.bounds[-1])
+        touched = np.where(np.arange(size) > pivot, size - pivot, 0)
+        return self._graph(touched, size - pivot, 1)
 
-def _accesses(tree: SpawnTree, bounds: Int64Array, n_bytes: Int64Array, steps: int) -> Accesses:
-    """Return the accesses: a leaf's of the pivot row, then of its rows; the root's.
+    def mean(self) -> TaskGraph:
+        """Return a graph with the mean costs of all iterations."""
+        size = int(self.bounds[-1])
+        widths = np.bincount(self.pivots, size - self.pivots, size).astype(np.int64)
+        touched = np.append(0, np.cumsum(widths)[:-1])
+        return self._graph(touched, int(widths.sum()), len(self.pivots))
 
-    What is updated in place is a part of a block, which one access with both would count as two.
-    `n_bytes` are those of each row that all steps touch.
-    """
-    pivot_block = len(bounds) - 1
-    before = np.concatenate(([0], np.cumsum(n_bytes))) // steps
-    leaves = tree.leaves
-    first, last = tree.first[leaves], tree.last[leaves]
-    own = overlaps(first, last, bounds)
-    moved = before[own.first + own.items] - before[own.first]
-    pivot_read = n_bytes[last - 1] // steps
-    scaled = n_bytes[-1:] // steps
-    updated = np.concatenate((scaled, moved))
-    none = np.zeros_like(updated)
-    once, twice = slice(len(leaves)), slice(len(leaves), None)
-    task = np.concatenate((leaves, np.repeat(np.append(0, leaves[own.owner]), 2)))
-    block = np.concatenate(
-        (np.full(len(leaves), pivot_block), np.repeat(np.append(pivot_block, own.part), 2))
-    )
-    read, written = np.zeros((2, len(task)), np.int64)
-    read[once] = pivot_read
-    read[twice] = np.column_stack((updated, none)).ravel()
-    written[twice] = np.column_stack((none, updated)).ravel()
-    some = read + written > 0
-    return accesses(task[some], block[some], read[some], written[some], tree.n_tasks)
+    def _graph(self, touched: Int64Array, scaled: int, steps: int) -> TaskGraph:
+        """Return the mean of some steps, which touch so many elements of each row.
+
+        A leaf reads as many elements of pivot rows as it touches of its last row. All pivot rows
+        together have `scaled` elements.
+        """
+        tree = self.tree
+        before = np.append(0, np.cumsum(touched))
+        elements = np.where(tree.is_leaf, before[tree.last] - before[tree.first], 0)
+        elements[0] += scaled
+        kind = tree.task_class
+        kind[0] = _PIVOT
+        inner = np.where(tree.is_leaf, 0.0, self.inner_ops)
+        pieces = overlaps(tree.first[tree.leaves], tree.last[tree.leaves], self.bounds)
+        own = before[pieces.first + pieces.items] - before[pieces.first]
+        pivot = len(self.blocks) - 1
+        # What is updated in place is a part of a block, which one access with both would count as
+        # two: it is read, then written.
+        updates = np.append(0, tree.leaves[pieces.owner])
+        task = np.concatenate((tree.leaves, np.repeat(updates, 2)))
+        block = np.append(np.full(len(tree.leaves), pivot), np.repeat([pivot, *pieces.part], 2))
+        moved = np.append(touched[tree.last[tree.leaves] - 1], np.repeat([scaled, *own], 2))
+        n_bytes = moved * self.element_bytes // steps
+        writes = np.append(np.zeros(len(tree.leaves), bool), np.tile([False, True], len(updates)))
+        some = n_bytes > 0
+        return build_graph(
+            elements * (self.ops_per_element / steps) + inner,
+            join_ops=inner,
+            task_class=kind,
+            class_names=CLASSES,
+            children=tree.children,
+            accessed=accesses(
+                task[some],
+                block[some],
+                np.where(writes, 0, n_bytes)[some],
+                np.where(writes, n_bytes, 0)[some],
+                tree.n_tasks,
+            ),
+            block_bytes=self.blocks,
+        )
 
 
 def _first_touch(

@@ -46,8 +46,17 @@ def to_networkx(source: TaskGraph | Workload) -> nx.DiGraph[Any]:
     networkx.DiGraph or networkx.MultiDiGraph
         The latter if two tasks are joined by several edges. Attributes are those of the module's
         description.
+
+    Raises
+    ------
+    GraphError
+        For iterations that differ.
     """
     workload = source if isinstance(source, Workload) else Workload("graph", source)
+    if workload.varying is not None:
+        raise GraphError(
+            f"workload {workload.name}: found iterations that differ, accepted equal ones"
+        )
     stages = [("iteration", workload.graph)]
     if workload.init is not None:
         stages.append(("init", workload.init))

@@ -28,7 +28,9 @@ def longest_first(view: PlanView) -> Workload:
     graph = view.workload.graph
     parent = np.repeat(np.arange(graph.n_tasks), np.diff(graph.child_ptr))
     order = np.lexsort((-view.estimated_ops(graph)[0][graph.child], parent))
-    return replace(view.workload, graph=replace(graph, child=graph.child[order]))
+    return view.workload.changed(
+        lambda found: replace(found, child=found.child[order]), init=view.workload.init
+    )
 
 
 class _Static(PlacedPolicy[None]):

@@ -134,7 +134,8 @@ class CabGtoProfile(BiTierStealing):
             return None
         own = counters.group_missing_bytes[:, private_level(view.machine) or 0]
         # Retired instructions are counted like the misses: no information mode hides them.
-        ops = graph.ops.min(axis=0) + graph.join_ops.min(axis=0)
+        executed = view.workload.graph_of(counters.iteration)
+        ops = executed.ops.min(axis=0) + executed.join_ops.min(axis=0)
         if own.sum() < self.cpu_bound_bytes_per_op * ops.sum():
             return None
         return self.tiers(view, graph, subtree_sums(graph, own))

@@ -132,7 +132,7 @@ class Laws(PlacedPolicy[LawsState]):
 
     def _profiled(self, view: PlanView, state: LawsState, counters: Counters) -> Plan:
         """Return the plan for iteration 2."""
-        graph = view.workload.graph
+        graph = view.workload.graph_of(counters.iteration)
         own = missing_bytes(counters, view.machine)
         if own is None:  # no counters of private caches
             own = task_bytes(graph)

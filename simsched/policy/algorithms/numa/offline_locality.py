@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -56,17 +57,17 @@ class OfflineLocality(PlacedPolicy[None]):
         order = np.concatenate([np.array(tasks, np.int64) for tasks in lists])
         worker_of = np.repeat(np.arange(len(lists)), [len(tasks) for tasks in lists])
         if flat.graph.n_edges == 0:
-            graph = reordered(flat.graph, order)
+            flat = flat.changed(partial(reordered, order=order), init=flat.init)
         else:
-            graph = flat.graph
             worker_of = worker_of[np.argsort(order)]
         return ScheduledWorkload(
             flat.name,
-            graph,
+            flat.graph,
             flat.iterations,
             flat.init,
             flat.parameters,
             worker_of.astype(np.int32),
+            varying=flat.varying,
         )
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:

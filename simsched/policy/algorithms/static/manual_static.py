@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class ManualStatic(PlacedPolicy[None]):
         """Return the program as lists of tasks, each waiting for the one before it in its list."""
         workload = flattened(view.workload)
         init = None if workload.init is None else self._listed(view, workload.init)
-        return replace(workload, graph=self._listed(view, workload.graph), init=init)
+        return workload.changed(partial(self._listed, view), init=init)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         return own_lists(assigned(graph.n_tasks, view.n_workers, self.assignment))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -113,7 +114,7 @@ class OpenmpDynamic(PlacedPolicy[None]):
     def prepare(self, view: PlanView) -> Workload:
         workload = flattened(view.workload)
         init = None if workload.init is None else self._in_chunks(view, workload.init)
-        return replace(workload, graph=self._in_chunks(view, workload.graph), init=init)
+        return workload.changed(partial(self._in_chunks, view), init=init)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         return Plan(
