@@ -13,8 +13,9 @@ CHOSEN = "the size is chosen here"
 MIB = 2**20
 #: Preset: tasks, tasks without children, edges, bytes of all blocks, from the size in its name.
 COUNTS = {
-    # 8 divisions of 2^16 points end at 2^8; a level has 256 leaves, dividing calls wait twice.
-    "fft_65536": (8 * 512 + 256, 9 * 256, 2 * 255, 16 * 65536),
+    # 2^16 points are divided by 16 and again by 16; a stage has 256 leaves, dividing calls, 17 of
+    # them, wait 16 times.
+    "fft_65536": (2 * 512 + 256, 3 * 256, 16 * 17, 16 * 65536),
     # A leaf for each row, a pixel has 4 bytes.
     "mandelbrot_256x256": (511, 256, 0, 4 * 256 * 256),
     # 32 groups of 8 on each of 16 islands, a genome has 256 bytes.

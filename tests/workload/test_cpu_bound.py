@@ -182,7 +182,7 @@ def test_too_many_positions_are_refused() -> None:
 @pytest.mark.parametrize("depth", range(5))
 def test_fft_tasks_operations_and_bytes(depth: int) -> None:
     points = 32 << depth
-    graph = generate_workload("fft", {"points": points, "leaf_points": 32}).graph
+    graph = generate_workload("fft", {"points": points, "leaf_points": 32, "radix": 2}).graph
     graph.validate()
     many = 2**depth
     assert graph.n_tasks == depth * 2 * many + many
@@ -203,7 +203,24 @@ def test_fft_combines_after_both_halves() -> None:
     assert graph.written_bytes.tolist()[2:] == [0, 0, 256, 256] * 2
 
 
-@pytest.mark.parametrize("key", ["points", "leaf_points"])
+def test_fft_combines_several_levels_in_one_pass() -> None:
+    # 16 leaves of 8 points, radix 4: two stages: the root divides into 4 parts
+    # of 32 points, each of these into 4 leaves. Each stage has 2 x 16 tasks and moves all points.
+    graph = generate_workload("fft", {"points": 128, "leaf_points": 8, "radix": 4}).graph
+    graph.validate()
+    assert graph.n_tasks == (2 * 2 + 1) * 16
+    assert in_class(graph, "combine").sum() == 2 * 16
+    assert in_class(graph, "divide").sum() == 1 + 4
+    assert graph.n_edges == 4 * 5
+    assert graph.ops.sum() == 5 * 128 * 7
+    assert graph.read_bytes.sum() == graph.written_bytes.sum() == 3 * 16 * 128
+    # The last leaf that combines has the last two points of each part of the whole: 32 are a part.
+    begin = graph.access_ptr[-2]
+    assert graph.access_block[begin:].tolist() == [3, 7, 11, 15] * 2
+    assert graph.read_bytes[begin:].tolist() == [32] * 4 + [0] * 4
+
+
+@pytest.mark.parametrize("key", ["points", "leaf_points", "radix"])
 def test_fft_refuses_what_is_not_a_power_of_two(key: str) -> None:
     with pytest.raises(ConfigurationError, match=f"fft: {key}: found 48, accepted powers of two"):
         generate_workload("fft", {key: 48})
