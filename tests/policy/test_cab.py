@@ -199,6 +199,7 @@ def test_the_search_of_a_free_worker() -> None:
         ("cab_fto", busy),
         ("cab_multi_subtree", ("head_worker",)),
         ("cab_all_steal", ("domain_inactive",)),
+        ("cab_relaxed", ()),
     ):
         plan = plans(policy, binary(64))[0]
         assert [(step.group, step.where, step.take, step.when) for step in plan.acquire] == [
@@ -416,6 +417,70 @@ def test_every_iteration_begins_in_the_socket_that_ended_the_one_before() -> Non
     assert len(set(began)) > 1
 
 
+SECOND = 10**9  # operations on the machines below
+
+
+def subtrees_of_leaves(n_subtrees: int, n_leaves: int, iterations: int) -> Workload:
+    """Return a root whose children spawn leaves of one second each."""
+    parents = np.repeat(np.arange(1 + n_subtrees), [n_subtrees] + [n_leaves] * n_subtrees)
+    n_tasks = 1 + len(parents)
+    ops = np.where(np.arange(n_tasks) > n_subtrees, float(SECOND), 0.0)
+    children = adjacency(parents, np.arange(1, n_tasks), n_tasks)
+    return Workload("subtrees", build_graph(ops, children=children), iterations)
+
+
+def test_both_relaxations_together_keep_cores_busy_and_neither_does_alone(
+    backends: list[str],
+) -> None:
+    # By hand, for 4 subtrees of 3 leaves of 1 s on 2 sockets of 2 cores. One subtree at a time:
+    # two rounds for each of a socket's two subtrees, the third leaf alone: 4 s. The same where
+    # sockets may work on several but only their heads begin one: at 1 s the head takes the third
+    # leaf and begins nothing, and the other core may not. All cores busy: 12 s / 4 = 3 s.
+    workload = subtrees_of_leaves(4, 3, 1)
+    machine = make_machine(domains=2, cores_per_domain=2)
+    names = ("cab_fto", "cab_multi_subtree", "cab_all_steal", "cab_relaxed")
+    for backend in backends:
+        found = [
+            simulate(
+                machine, workload, make_policy(name, {"boundary_level": 2}), backend=backend
+            ).summary.makespan_ps
+            for name in names
+        ]
+        assert found == [4 * 10**12, 4 * 10**12, 4 * 10**12, 3 * 10**12], backend
+
+
+@pytest.mark.parametrize("policy", ["cab_fto", "cab_gto_profile", "cats_numa_init"])
+def test_a_task_enters_the_pool_of_the_socket_that_creates_it(policy: str) -> None:
+    # Table 3.3, for CAB and for CATS alike; the socket that creates roots is the one of their
+    # parent, here the task that the program begins with.
+    workload = heat(1024, 1024, cutoff_rows=64, block_bytes=512 * 1024, iterations=5)
+    done = run(workload, policy)
+    creator = {
+        (event["iteration"], event["arg0"]): event["worker"] // 4
+        for event in rows(done, EventKind.SPAWN)
+    }
+    entered = {
+        (event["iteration"], event["task"]): event["arg1"]
+        for event in rows(done, EventKind.TASK_READY)
+        if event["arg0"] == SUBTREE
+    }
+    assert len([key for key in entered if key[0] == 5]) == 4
+    assert all(creator[key] == pool for key, pool in entered.items())
+
+
+@pytest.mark.parametrize(("affinity", "steals"), [("none", 4), ("home_socket", 1)])
+def test_subtrees_are_stolen_in_every_iteration_unless_they_have_homes(
+    affinity: str, steals: int
+) -> None:
+    # Two sockets of one core, two subtrees of one leaf of 1 s, 4 iterations. By hand: one socket
+    # creates both and the other one steals a subtree, every time; with homes the first time only.
+    machine = make_machine(domains=2, cores_per_domain=1)
+    policy = make_policy("cab_fto", {"boundary_level": 2, "subtree_affinity": affinity})
+    done = simulate(machine, subtrees_of_leaves(2, 1, 4), policy)
+    assert done.summary.makespan_ps == 4 * 10**12
+    assert int(done.summary.steals.sum()) == steals
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_subtrees_return_to_their_home_from_the_initialisation_on(seed: int) -> None:
     workload = heat(1024, 1024, cutoff_rows=64, block_bytes=512 * 1024, iterations=5)
@@ -423,7 +488,7 @@ def test_subtrees_return_to_their_home_from_the_initialisation_on(seed: int) -> 
     assert np.array_equal(workload.init.parent, workload.graph.parent)
     found = tiers(workload)
     assert found is not None
-    policy = make_policy("cab_fto")
+    policy = make_policy("cab_fto", {"subtree_affinity": "home_socket"})
     done = simulate(OPTERON, workload, policy, events=True, seed=seed)
     pools = {
         (event["iteration"], event["task"]): event["arg1"]

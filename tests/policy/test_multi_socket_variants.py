@@ -14,7 +14,8 @@ from simsched.testing import check_policy
     [
         ("cab_fto", {"subtree_affinity": "home_socket", "boundary_level": 3}),
         ("cab_fto", {"heads_only": False, "exclusive": False, "root_level": 0}),
-        ("cab_gto_profile", {"subtree_affinity": "none"}),
+        ("cab_gto_profile", {"subtree_affinity": "home_socket"}),
+        ("cats_numa_init", {"subtree_affinity": "home_socket"}),
         ("cab_gto_compile", {"every_socket": False}),
         ("slaw", {"stack_limit": 2, "fresh_limit": 3, "interval_tasks": 4, "steals_per_task": 0.0}),
         ("slaw", {"initial": "child_first", "interval_tasks": 2}),

@@ -64,8 +64,9 @@ class BiTierStealing(PlacedPolicy[CabState]):
     exclusive : bool
         Whether a socket works on one subtree at a time.
     subtree_affinity : {"none", "home_socket"}
-        Whether the roots of subtrees enter the pool of the socket whose task creates them, or that
-        of the socket that ran them in the iteration before, to which others leave the last one.
+        Whether the roots of subtrees enter the pool of the socket whose task creates them (table
+        3.3), or that of the socket that ran them in the iteration before, to which others leave
+        the last one.
     spawn_s : float
         Time in seconds that each spawn takes longer, for finding out the tier of the child.
     """
@@ -73,7 +74,7 @@ class BiTierStealing(PlacedPolicy[CabState]):
     input_bytes: int = param(0, low=0)
     heads_only: bool = param(True)
     exclusive: bool = param(True)
-    subtree_affinity: str = param("home_socket", choices=("none", "home_socket"))
+    subtree_affinity: str = param("none", choices=("none", "home_socket"))
     spawn_s: float = param(0.0, low=0.0, high=1e6)
 
     def start(self, view: PlanView) -> CabState:
@@ -222,12 +223,21 @@ preset("cab_fto", Cab, "CAB for full trees: subtrees begin at one level.")
 preset(
     "cab_multi_subtree",
     Cab,
-    "CAB whose sockets may work on several subtrees at a time.",
+    "CAB whose sockets may work on several subtrees at a time; only heads take them, so that cores "
+    "still idle.",
     exclusive=False,
 )
 preset(
     "cab_all_steal",
     Cab,
-    "CAB in which every worker may take tasks between sockets.",
+    "CAB in which every worker may take tasks between sockets, but only for an idle socket.",
+    heads_only=False,
+)
+preset(
+    "cab_relaxed",
+    Cab,
+    "CAB with both relaxations: every worker without work may begin a subtree, which keeps cores "
+    "busy.",
+    exclusive=False,
     heads_only=False,
 )
