@@ -236,8 +236,7 @@ preset(
 preset(
     "cab_relaxed",
     Cab,
-    "CAB with both relaxations: every worker without work may begin a subtree, which keeps cores "
-    "busy.",
+    "CAB with both relaxations: every worker without work may begin a subtree.",
     exclusive=False,
     heads_only=False,
 )
