@@ -84,6 +84,10 @@ class GraphArrays(Shown):
     occupancy : ndarray of int32, shape (n_tasks,), optional
         Share of a device that each task takes up while it is executed, in units of which a plan
         gives the device's capacity; None is 1 for every task. Only plans with devices use it.
+    synchronous : ndarray of bool, shape (n_tasks,), optional
+        Tasks for whose kernel the driver of a device waits: until it has ended, the driver hands no
+        copies over and its worker asks for nothing. None when there are none (an array without a
+        true entry becomes None).
     exposure : ndarray of float64, shape (n_tasks,), optional
         Part, from 0 to 1, of what a core waits for hits in its caches that shows in each task; what
         its computation hides goes on beside it. None is 1 for every task.
@@ -131,6 +135,7 @@ class GraphArrays(Shown):
     arrival_ps: Int64Array
     detached: BoolArray | None = None
     occupancy: Int32Array | None = None
+    synchronous: BoolArray | None = None
     exposure: FloatArray | None = None
     priority: Int32Array | None = None
     access_share: FloatArray | None = None
@@ -140,7 +145,7 @@ class GraphArrays(Shown):
     task_names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("detached", "priority", "access_final"):
+        for name in ("detached", "synchronous", "priority", "access_final"):
             values = getattr(self, name)
             if isinstance(values, np.ndarray) and not values.any():
                 object.__setattr__(self, name, None)

@@ -230,6 +230,7 @@ def build_graph(
     arrival_ps: ArrayLike | None = None,
     detached: ArrayLike | None = None,
     occupancy: ArrayLike | None = None,
+    synchronous: ArrayLike | None = None,
     priority: ArrayLike | None = None,
     access_share: ArrayLike | None = None,
     access_after: ArrayLike | None = None,
@@ -259,7 +260,7 @@ def build_graph(
         Sizes of the blocks, none by default.
     creation_ops, arrival_ps : array_like, shape (n_tasks,), optional
         0 by default.
-    detached, occupancy, priority : array_like, shape (n_tasks,), optional
+    detached, occupancy, synchronous, priority : array_like, shape (n_tasks,), optional
         As in `TaskGraph`; none by default.
     access_share, access_after, access_final : array_like, shape (n_accesses,), optional
         As in `TaskGraph`, in the order of `accessed`; none by default.
@@ -299,6 +300,7 @@ def build_graph(
         arrival_ps=_filled(arrival_ps, n_tasks, np.int64),
         detached=None if detached is None else _filled(detached, n_tasks, np.bool_),
         occupancy=None if occupancy is None else _filled(occupancy, n_tasks, np.int32),
+        synchronous=None if synchronous is None else _filled(synchronous, n_tasks, np.bool_),
         priority=None if priority is None else _filled(priority, n_tasks, np.int32),
         access_share=None if access_share is None else np.array(access_share, np.float64),
         access_after=None if access_after is None else np.array(access_after, np.int32),

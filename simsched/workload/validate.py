@@ -58,6 +58,7 @@ def _check_shapes(graph: GraphArrays) -> None:
     optional: dict[str, tuple[tuple[int, ...], type[np.generic]]] = {
         "detached": (tasks, np.bool_),
         "occupancy": (tasks, np.int32),
+        "synchronous": (tasks, np.bool_),
         "priority": (tasks, np.int32),
         "exposure": (tasks, np.float64),
         "access_share": (per_access, np.float64),

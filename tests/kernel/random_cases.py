@@ -299,6 +299,7 @@ def random_graph(rng: np.random.Generator, blocks: np.ndarray, kinds: tuple[str,
         detached=detached,
         occupancy=random_occupancy(n, int(scale[0, 0]) + len(access_ptr)),
         exposure=random_exposure(n, 1 + int(scale[0, 0]) + len(access_ptr)),
+        synchronous=np.random.default_rng(n + len(access_ptr)).random(n) < 0.2,
     )
 
 

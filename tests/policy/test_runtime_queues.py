@@ -14,6 +14,7 @@ import pytest
 
 from simsched.engine.run import simulate
 from simsched.files.errors import ModelError
+from simsched.machine import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
@@ -25,6 +26,7 @@ from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.registry import generate_workload
 from tests.engine.test_copies import MB, device_machine
 
 CORE_0, CORE_1, DEVICE = 0, 1, 2
@@ -249,6 +251,26 @@ def test_thieves_take_from_the_worker_that_makes_tasks_ready(name: str) -> None:
     assert workers_of(result) == [1, 2, 0, 1]
 
 
+def test_lws_robs_the_nearest_worker_if_the_host_tells_who_that_is() -> None:
+    # Tasks 0 and 1 go to workers 1 and 2, one in each domain, and make two tasks each ready. The
+    # two others sleep; each steals what came last from the worker of its own domain.
+    tasks = build_graph(np.full(6, 1000.0), successors=adjacency([0, 0, 1, 1], [2, 3, 4, 5], 6))
+    machine = make_machine(domains=2, cores_per_domain=2)
+    result = run(make_policy("lws"), tasks, machine, workers=4)
+    assert workers_of(result) == [1, 2, 1, 0, 2, 3]
+    # All cores of attila are in one domain: as StarPU without a topology, lws is ws there.
+    workload = generate_workload(
+        "cholesky", {"tiles": 6, "tile_size": 960, "element_bytes": 4, "costs": "measured"}
+    )
+    ws, lws = (
+        simulate(load_machine("attila"), workload, make_policy(name), events=True).trace
+        for name in ("ws", "lws")
+    )
+    assert ws is not None
+    assert lws is not None
+    assert all(np.array_equal(lws.events[name], ws.events[name]) for name in ws.events)
+
+
 def test_tasks_of_nobody_go_to_workers_in_turn() -> None:
     # Nobody is busy when they come, so nobody is robbed: 1, 2, 0, 1, ... execute their own.
     result = on_cores(make_policy("ws"), build_graph(np.full(6, 1000.0)))
@@ -456,3 +478,49 @@ def test_every_datum_of_a_task_is_asked_for() -> None:
     tasks = graph([4.0], reads=[[0, 1]], device_ms=[NOWHERE])
     result = run(alone("eager", fetch_s=1e-6), tasks)
     assert result.makespan_s == pytest.approx(4.002e-3, rel=1e-7)
+
+
+@pytest.mark.parametrize(("waits", "ends_ms"), [(False, [2.005, 3.010]), (True, [2.005, 4.010])])
+def test_a_worker_asks_for_nothing_while_its_driver_waits_for_a_kernel(
+    waits: bool, ends_ms: list[float]
+) -> None:
+    # The device has the data of 0 after 1.005 ms and computes for 1 ms. It asks for 1 when 0 begins
+    # and has its data after 2.010 ms, or when 0 ends, and then after 3.010 ms.
+    tasks = graph([NOWHERE] * 2, reads=[[0], [1]], device_ms=[1.0, 1.0])
+    result = run(alone("eager"), replace(tasks, synchronous=np.array([waits, False])))
+    ends = [time for _, _, time in of_kind(result, EventKind.TASK_END)]
+    assert ends == pytest.approx(ends_ms, rel=1e-9)
+
+
+@pytest.mark.parametrize(("waits", "end_ms"), [(False, 7.505), (True, 11.005)])
+def test_a_driver_hands_nothing_over_while_it_waits_for_a_kernel(
+    waits: bool, end_ms: float
+) -> None:
+    # The device executes 0 until 2 and 1, whose data have come at 1.005, until 6 ms. A core ends 2
+    # after 2.5 ms and takes 3, which reads what 0 has written: the device's driver copies it for
+    # 1.005 ms, at once or from 6 ms on, and 3 takes 4 ms.
+    tasks = graph(
+        [NOWHERE, NOWHERE, 2.5, 4.0],
+        reads=[[0], [1], [], [0]],
+        edges=((0, 3), (2, 3)),
+        device_ms=[2.0, 4.0, NOWHERE, NOWHERE],
+    )
+    written, read = tasks.read_bytes.copy(), tasks.read_bytes.copy()
+    written[1:], read[0] = 0, 0
+    tasks = replace(tasks, read_bytes=read, written_bytes=written)
+    result = run(alone("eager"), replace(tasks, synchronous=np.arange(4) == 1 if waits else None))
+    assert result.makespan_s == pytest.approx(end_ms * 1e-3, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("waits", "workers"), [(False, [DEVICE] * 3), (True, [DEVICE, CORE_0, CORE_1])]
+)
+def test_nobody_steals_from_a_device_that_has_asked_in_vain(
+    waits: bool, workers: list[int]
+) -> None:
+    # While 0 computes the device asks for another task in vain, unless its driver waits for 0. So
+    # it has a task when it pushes 1 and 2, of which the cores that this calls steal one each.
+    tasks = graph([NOWHERE, 4.0, 4.0], edges=((0, 1), (0, 2)), device_ms=[1.0, 1.0, 1.0])
+    policy = alone("ws", push_s=1e-6)
+    result = run(policy, replace(tasks, synchronous=np.arange(3) == 0 if waits else None))
+    assert workers_of(result) == workers

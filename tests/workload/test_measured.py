@@ -81,6 +81,20 @@ def test_programs_say_after_which_task_a_tile_is_not_written_again(name: str) ->
     assert generate_workload(name, {**sizes, "tile_size": 10}).graph.access_final is None
 
 
+@pytest.mark.parametrize(
+    ("name", "factorises"), [("cholesky", "potrf"), ("lu", "getrf"), ("gemm", None)]
+)
+def test_drivers_wait_for_kernels_that_factorise(name: str, factorises: str | None) -> None:
+    sizes = {"tiles_x": 3, "tiles_y": 2} if name == "gemm" else {"tiles": 4}
+    graph = generate_workload(name, {**sizes, "tile_size": 10, "costs": "measured"}).graph
+    classes = np.array(graph.class_names)[graph.task_class]
+    waits = np.zeros(graph.n_tasks, bool) if graph.synchronous is None else graph.synchronous
+    assert np.array_equal(waits, classes == factorises)
+    back = from_networkx(to_networkx(graph)).graph.synchronous
+    assert np.array_equal(np.zeros_like(waits) if back is None else back, waits)
+    assert generate_workload(name, {**sizes, "tile_size": 10}).graph.synchronous is None
+
+
 @pytest.mark.parametrize("tiles", [1, 2, 3, 6])
 @pytest.mark.parametrize("name", ["cholesky", "lu"])
 def test_tasks_edges_accesses_and_priorities_one_by_one(name: str, tiles: int) -> None:

@@ -47,6 +47,7 @@ describe(
         "arrival_ps": array("n_tasks", Range(0, "SSK_NEVER / 2")),
         "detached": array("n_tasks", FLAG),
         "occupancy": array("n_tasks", NATURAL),
+        "synchronous": array("n_tasks", FLAG),
         "exposure": array("n_tasks", SHARE),
         "priority": array("n_tasks"),
         "access_share": array("n_accesses", SHARE),

@@ -156,6 +156,8 @@ cdef int _fill_graph(ssk_graph_t *c, object graph, const ssk_problem_t *problem,
         c.detached = <const uint8_t *>_array(kept, graph, "detached", np.bool_, (c.n_tasks,))
     if graph.occupancy is not None:
         c.occupancy = <const int32_t *>_array(kept, graph, "occupancy", np.int32, (c.n_tasks,))
+    if graph.synchronous is not None:
+        c.synchronous = <const uint8_t *>_array(kept, graph, "synchronous", np.bool_, (c.n_tasks,))
     if graph.exposure is not None:
         c.exposure = <const double *>_array(kept, graph, "exposure", np.float64, (c.n_tasks,))
     if graph.priority is not None:

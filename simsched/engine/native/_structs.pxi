@@ -147,6 +147,7 @@ cdef extern from "ssk.h" nogil:
         const int64_t * arrival_ps
         const uint8_t * detached
         const int32_t * occupancy
+        const uint8_t * synchronous
         const double * exposure
         const int32_t * priority
         const double * access_share

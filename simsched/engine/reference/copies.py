@@ -209,6 +209,12 @@ class Copies:
                     copy.is_stale = True
                     self._coming[block, copy.target] -= 1
 
+    def await_kernel(self, graph: TaskGraph, task: int, worker: int, change: int) -> None:
+        """Let the driver of a worker's device wait for one more, or one less, kernel of a task."""
+        space = int(self._problem.worker_space[worker])
+        if graph.synchronous is not None and graph.synchronous[task] and self._is_device[space]:
+            self._drivers.n_awaited[space] += change
+
     def release(self, graph: TaskGraph, first: int, last: int, worker: int) -> None:
         """Give claims back."""
         for place in self._used_in[worker].items():
@@ -273,6 +279,8 @@ class Copies:
                 if is_over:
                     return
             if now.visit == 0 and now.left == NONE:
+                if self._drivers.n_awaited[space] > 0:
+                    return
                 if not now.has_looked and self._drivers.looks(space):
                     if not self._ended[space] and not any(self._wanted[lane] for _, lane in visits):
                         return

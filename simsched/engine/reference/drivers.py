@@ -56,6 +56,7 @@ class Drivers:
 
     `preparing` has, by device, the copy that its driver prepares, from a space to itself where a
     block wants room alone: what lasts until the timer of the lane from the device to itself.
+    `n_awaited` counts, by device, the kernels whose end its driver waits for.
     """
 
     def __init__(self, sim: Engine) -> None:
@@ -67,6 +68,7 @@ class Drivers:
         self._freed_bytes = [0] * len(self._is_device)  # of blocks that have made room
         self._allocates_until = 0
         self.preparing: dict[int, Copy] = {}
+        self.n_awaited = [0] * len(self._is_device)
 
     def of(self, source: int, target: int) -> int:
         """Return the device whose driver hands a copy over, NONE when there is none."""

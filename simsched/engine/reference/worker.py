@@ -331,6 +331,7 @@ class Worker:
             sim.no_processor(task, self.index)
         if first < last and self._data is not None:
             yield from self._gather(self._data, first, last)
+            self._data.await_kernel(graph, task, self.index, 1)
         if is_body:
             sim.observe_start(task, self.index)
         span = slice(first, last)
@@ -342,6 +343,7 @@ class Worker:
             sim.record.requested_bytes += total
             yield from self._compute(task, ops)
         if first < last and self._data is not None:
+            self._data.await_kernel(graph, task, self.index, -1)
             self._data.release(graph, first, last, self.index)
 
     def _compute(self, task: int, ops: float) -> Waiting:

@@ -73,11 +73,12 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     -----
     A worker that has ended a task pushes what that has made ready, one after the other, then comes
     round and asks for a task. One of a device with a pipeline of 2 also asks when its only task has
-    begun to compute. Who asks in vain sleeps until a push calls it. Of those that ask at the same
-    time a device called by another one comes first, then who has been called first; of cores that
-    have just ended a task those that have pushed some come first, or have asked before. A task that
-    a worker has been given enters its pool, which fetches the data. Where data are copied, all of
-    them are in the first memory of the host at the start. Readings: docs/sources/starpu.md.
+    begun to compute, unless the driver waits for that one. Who asks in vain sleeps until a push
+    calls it. Of those that ask at the same time a device called by another one comes first, then
+    who has been called first; of cores that have just ended a task those that have pushed some come
+    first, or have asked before. A task that a worker has been given enters its pool, which fetches
+    the data. Where data are copied, all of them are in the first memory of the host at the start.
+    Readings: docs/sources/starpu.md.
 
     References
     ----------
@@ -185,7 +186,9 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     ) -> tuple[Wake, ...]:
         """Let the worker of a device come round for its next task."""
         self.note_start(view, state, task, worker)
-        if not state.is_device[worker] or state.held[worker] >= self.device_pipeline:
+        synchronous = state.graph.synchronous
+        is_free = state.is_device[worker] and state.held[worker] < self.device_pipeline
+        if not is_free or (synchronous is not None and synchronous[task]):
             return ()
         now_ps = view.live.now_ps()
         return state.come_round(worker, now_ps, state.pushed_ps(worker, now_ps))

@@ -27,7 +27,8 @@ and there are neither blocks nor an initialisation.
 With ``costs: measured`` it is the program of StarPU (``cholesky_implicit``), for machines with
 timings of its codelets: updates of a step are created column by column, and the matrix lies in
 memory when the program starts, so there is no initialisation. It says of each tile when nobody will
-write to it any more (:attr:`~simsched.workload.graph.TaskGraph.access_final`).
+write to it any more (:attr:`~simsched.workload.graph.TaskGraph.access_final`), and its kernel of
+potrf is synchronous (:attr:`~simsched.workload.graph.TaskGraph.synchronous`).
 
 References
 ----------
@@ -109,6 +110,7 @@ def cholesky(
         successors=successors,
         accessed=accessed,
         block_bytes=blocks,
+        synchronous=(tasks.kind == _POTRF) & is_measured,
         priority=_priorities(tasks, tiles),
         access_final=last_writes(accessed) if is_measured else None,
         codelets=CODELETS if is_measured else None,

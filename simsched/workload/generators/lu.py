@@ -20,8 +20,8 @@ Tasks are numbered in this order.
 
 With ``costs: measured`` it is StarPU's program (``lu_implicit``) for machines with timings of its
 codelets, and the matrix lies in memory when the program starts: there is no initialisation. It says
-of each tile when nobody will write to it any more, and the priority of a task of step k that writes
-tile (i, j) is 3 W - (k + i + j).
+of each tile when nobody will write to it any more, the kernel of getrf is synchronous, and the
+priority of a task of step k that writes tile (i, j) is 3 W - (k + i + j).
 
 References
 ----------
@@ -101,6 +101,7 @@ def lu(
         successors=after_last_writers(accessed),
         accessed=accessed,
         block_bytes=blocks,
+        synchronous=(kind == _GETRF) & is_measured,
         priority=3 * tiles - (step + row + column) if is_measured else urgent,
         access_final=last_writes(accessed) if is_measured else None,
         codelets=codelets if is_measured else None,

@@ -28,7 +28,7 @@ STAGES = ("iteration", "init")
 RELATIONS = ("dataflow", "spawn")
 #: Attributes that a node has where its graph has them.
 OF_TASKS, OF_ACCESSES = (
-    ("detached", "occupancy", "priority"),
+    ("detached", "occupancy", "synchronous", "priority"),
     ("access_share", "access_after", "access_final"),
 )
 
@@ -229,6 +229,7 @@ def _read_stage(
         occupancy=[task.whole("occupancy", most=MAX_INDEX) for task in tasks]
         if any(task.get("occupancy") is not None for task in tasks)
         else None,
+        synchronous=[task.whole_or_0("synchronous", most=1) for task in tasks],
         priority=[task.whole_or_0("priority", least=-(2**31), most=MAX_INDEX) for task in tasks],
         access_share=_read_numbers(tasks, "access_share", float),
         access_after=_renumbered(_read_numbers(tasks, "access_after", int), entries),

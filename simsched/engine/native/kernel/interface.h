@@ -344,6 +344,11 @@ typedef struct {
      */
     const int32_t *occupancy;
     /*
+     * n_tasks; may be NULL: Tasks for whose kernel the driver of a device waits: until it has ended, the driver hands
+     * no copies over and its worker asks for nothing
+     */
+    const uint8_t *synchronous;
+    /*
      * n_tasks; may be NULL: Part, from 0 to 1, of what a core waits for hits in its caches that shows in each task;
      * what its computation hides goes on beside it
      */

@@ -19,6 +19,7 @@ class StealingQueues:
     tasks: dict[int, TaskQueue]  # queue of each worker
     is_busy: dict[int, bool]  # whether a worker got a task when it asked last
     victims: dict[int, list[int]]  # workers in the order in which a thief looks at them
+    in_turn: bool  # whether a thief begins behind its last victim
     #: place in that list at which the thief begins
     next_victim: dict[int, int] = field(default_factory=dict)
     last_pushed: int = 0  # place of the worker that got the last task of nobody
@@ -36,7 +37,8 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     ----------
     victim : {"round_robin", "nearest"}
         Where a thief looks: at all workers in turn, beginning behind the last victim, or at the
-        nearest ones first.
+        nearest ones first. On a host whose cores are all as far from each other nobody is nearest:
+        then in turn, too.
 
     Notes
     -----
@@ -53,11 +55,12 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     victim: str = param("round_robin", choices=VICTIMS)
 
     def open_queues(self, view: PlanView, state: State) -> None:
-        nearest = self.victim == "nearest"
+        nearest = self.victim == "nearest" and _tells_who_is_near(view, state)
         state.queues = StealingQueues(
             tasks={worker: TaskQueue() for worker in state.order},
             is_busy=dict.fromkeys(state.order, False),
             victims={w: _nearest(view, state, w) if nearest else state.order for w in state.order},
+            in_turn=not nearest,
             next_victim=dict.fromkeys(state.order, 0),
         )
 
@@ -89,12 +92,19 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
             place = (first + step) % len(order)
             other = order[place]
             if queues.is_busy[other] and len(queues.tasks[other]) > 0:
-                if self.victim == "round_robin":
+                if queues.in_turn:
                     queues.next_victim[thief] = (place + 1) % len(order)
                 return other
-        if self.victim == "round_robin":
+        if queues.in_turn:
             queues.next_victim[thief] = (first + 1) % len(order)
         return None
+
+
+def _tells_who_is_near(view: PlanView, state: State) -> bool:
+    """Return whether some cores of the host are nearer to each other than others."""
+    cores = [int(view.worker_thread[w]) for w in state.order if not state.is_device[w]]
+    distance = view.machine.thread_distance
+    return len({distance(one, other) for one in cores for other in cores if one != other}) > 1
 
 
 def _nearest(view: PlanView, state: State, worker: int) -> list[int]:

@@ -418,7 +418,7 @@ static int go_round(ssk_sim_t *sim, int32_t space)
                 break;
         }
         if (now->visit == 0 && now->n_left == SSK_NONE) {
-            if (look(sim, space))
+            if (sim->drivers.n_awaited[space] > 0 || look(sim, space))
                 break;
             notice_ended(sim, space);
         }

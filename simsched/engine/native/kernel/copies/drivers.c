@@ -12,13 +12,15 @@ int ssk_drivers_alloc(ssk_drivers_t *self, const ssk_allocator_t *allocator, con
         return SSK_OK;
     size_t n = (size_t)problem->n_spaces;
     self->n_spaces = problem->n_spaces;
+    self->n_awaited = ssk_new(allocator, n, sizeof(*self->n_awaited));
     self->preparing = ssk_new(allocator, n, sizeof(*self->preparing));
     self->has_place = ssk_new(allocator, (size_t)problem->n_blocks * n, sizeof(*self->has_place));
     self->left_bytes = ssk_new(allocator, n, sizeof(*self->left_bytes));
     self->freed_bytes = ssk_new(allocator, n, sizeof(*self->freed_bytes));
     self->deferred = ssk_new(allocator, n, sizeof(*self->deferred));
     self->rounds = ssk_new(allocator, n, sizeof(*self->rounds));
-    if (!self->rounds || !self->preparing || !self->has_place || !self->left_bytes || !self->freed_bytes || !self->deferred)
+    if (!self->rounds || !self->n_awaited || !self->preparing || !self->has_place || !self->left_bytes ||
+        !self->freed_bytes || !self->deferred)
         return SSK_ERR_MEMORY;
     for (size_t space = 0; space < n; space++) {
         self->preparing[space].block = SSK_NONE;
@@ -31,6 +33,7 @@ void ssk_drivers_free(ssk_drivers_t *self, const ssk_allocator_t *allocator)
 {
     for (int32_t space = 0; self->deferred != NULL && space < self->n_spaces; space++)
         ssk_delete(allocator, self->deferred[space].items);
+    ssk_delete(allocator, self->n_awaited);
     ssk_delete(allocator, self->preparing);
     ssk_delete(allocator, self->has_place);
     ssk_delete(allocator, self->left_bytes);

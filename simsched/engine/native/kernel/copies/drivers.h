@@ -5,7 +5,8 @@
  * from it to itself runs; what it prepares has its room, counts as coming and, unless it goes from a space to itself, as
  * handed over. Between two events deferred[space] is empty, and its round at its beginning, unless the driver of the space
  * prepares something or looks. A block has a place on a device from its first copy there until it makes room for others;
- * the places of a chunk and what is left of it never exceed the chunk.
+ * the places of a chunk and what is left of it never exceed the chunk. n_awaited[space] counts the workers of the space
+ * that execute a synchronous task whose blocks they have claimed; no round of the space begins while it is not 0.
  */
 #ifndef SSK_DRIVERS_H
 #define SSK_DRIVERS_H
@@ -37,6 +38,7 @@ typedef struct {
 typedef struct {
     int32_t n_spaces;       /* 0 where data are not copied */
     ssk_round_t *rounds;    /* per space */
+    int32_t *n_awaited;     /* per space: kernels whose end its driver waits for */
     ssk_copy_t *preparing;  /* per space; from a space to itself: room for a block */
     uint8_t *has_place;     /* per place */
     int64_t *left_bytes;    /* per space: of its last chunk */

@@ -244,6 +244,17 @@ static void take_over(ssk_sim_t *sim, int32_t block, int64_t place)
     }
 }
 
+/* Lets the driver of a worker's device wait for one more, or one less, kernel of its task. */
+static void await_kernel(ssk_sim_t *sim, int32_t worker, int32_t change)
+{
+    const uint8_t *synchronous = sim->graph.synchronous;
+    int32_t space = sim->problem.worker_space[worker];
+    if (synchronous == NULL || !synchronous[sim->workers[worker].task] || !sim->problem.space_is_device[space])
+        return;
+    sim->drivers.n_awaited[space] += change;
+    sim->copies.has_more = true; /* its driver goes on */
+}
+
 int ssk_gathered(ssk_sim_t *sim, int32_t worker)
 {
     ssk_worker_t *w = &sim->workers[worker];
@@ -259,6 +270,7 @@ int ssk_gathered(ssk_sim_t *sim, int32_t worker)
             ssk_caches_forget(&sim->caches, block);
     }
     w->claimed = w->access;
+    await_kernel(sim, worker, 1);
     return ssk_begin_work(sim, worker);
 }
 
@@ -280,6 +292,7 @@ int ssk_give_back(ssk_sim_t *sim, int32_t worker)
     int32_t domain = p->worker_domain[worker];
     const uint8_t *is_final = sim->graph.access_final;
     int status = SSK_OK;
+    await_kernel(sim, worker, -1);
     for (size_t i = 0; i < used->n; i++)
         if (--copies->claims[ssk_place(copies, used->uses[i].block, used->uses[i].space)] == 0)
             copies->claimed_bytes[used->uses[i].space] -= p->block_bytes[used->uses[i].block];

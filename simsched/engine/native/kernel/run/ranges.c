@@ -157,6 +157,8 @@ int ssk_graph_ranges(const ssk_graph_t *graph, const ssk_problem_t *problem, ssk
         CHECK_RANGE(graph->detached, graph->n_tasks, 0, 1);
     if (graph->occupancy != NULL)
         CHECK_RANGE(graph->occupancy, graph->n_tasks, 0, INT32_MAX);
+    if (graph->synchronous != NULL)
+        CHECK_RANGE(graph->synchronous, graph->n_tasks, 0, 1);
     if (graph->exposure != NULL)
         CHECK_RANGE(graph->exposure, graph->n_tasks, 0.0, 1.0);
     if (graph->access_share != NULL)
@@ -236,6 +238,7 @@ bool ssk_is_same_graph(const ssk_graph_t *a, const ssk_graph_t *b)
            a->arrival_ps == b->arrival_ps &&
            a->detached == b->detached &&
            a->occupancy == b->occupancy &&
+           a->synchronous == b->synchronous &&
            a->exposure == b->exposure &&
            a->priority == b->priority &&
            a->access_share == b->access_share &&
