@@ -34,7 +34,7 @@ PROGRAMS: dict[str, dict[str, object]] = {
     "gemm": {"tile_size": 960, "precision": "single", "costs": "measured"},
 }
 #: What others call a policy that has another name here: StarPU takes `heft` for `dmda`.
-OTHER_NAMES = {"heft": "dmda"}
+OTHER_NAMES = {"heft": "dmda", "modular-heft": "modular_heft"}
 #: What they call their number of tiles per side, which is the file's.
 SIZES = ("tiles", "tiles_x", "tiles_y")
 MAX_TILES = 1000

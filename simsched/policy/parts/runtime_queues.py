@@ -150,8 +150,11 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     def decide(self, view: HookView, state: RuntimeState[Q], pushed: list[tuple[int, int]]) -> None:
         """Prepare the queueing of tasks that different workers push at the same time."""
 
-    def enqueue(self, view: HookView, state: RuntimeState[Q], task: int, pusher: int) -> int:
-        """Put a ready task into a queue; return the worker whose queue it is, any if nobody's."""
+    def enqueue(self, view: HookView, state: RuntimeState[Q], task: int, pusher: int) -> int | None:
+        """Put a ready task into a queue; return the worker whose queue it is, any if nobody's.
+
+        None when the task waits, or is among those that are `state.assigned`.
+        """
         raise NotImplementedError
 
     def choose(self, view: HookView, state: RuntimeState[Q], worker: int) -> int | None:
@@ -222,13 +225,28 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     ) -> list[Transfer | Wake]:
         """Queue a task that has been pushed, and call whom this is announced to."""
         owner = self.enqueue(view, state, task, pusher)
+        if owner is None:
+            return self._announce_assigned(view, state)
         given: list[Transfer | Wake] = [state.move(task, QUEUED, owner), *state.take_claims()]
         for worker in self.announced_to(state, task, owner):
-            if state.is_coming[worker]:
-                state.is_called[worker] = True
-            elif state.is_waiting[worker]:
-                given += state.come_round(worker, view.live.now_ps(), view.live.now_ps())
+            given += self._call(view, state, worker)
         return given
+
+    def _announce_assigned(self, view: HookView, state: RuntimeState[Q]) -> list[Transfer | Wake]:
+        """Move tasks to the queues that they have come into, and call the workers of these."""
+        assigned, state.assigned = state.assigned, {}
+        given: list[Transfer | Wake] = []
+        for task, worker in assigned.items():
+            given += [state.move(task, QUEUED, worker), *self._call(view, state, worker)]
+        return given
+
+    def _call(self, view: HookView, state: RuntimeState[Q], worker: int) -> tuple[Wake, ...]:
+        """Let a worker come round if it sleeps, or once more if it is about to ask."""
+        if state.is_coming[worker]:
+            state.is_called[worker] = True
+        elif state.is_waiting[worker]:
+            return state.come_round(worker, view.live.now_ps(), view.live.now_ps())
+        return ()
 
     def on_finish(self, view: HookView, state: RuntimeState[Q], task: int, worker: int) -> None:
         state.held[worker] -= 1
@@ -245,9 +263,11 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
         if state.held[worker] >= (self.device_pipeline if state.is_device[worker] else 1):
             return ()
         task = self.choose(view, state, worker)
-        claims = state.take_claims()
+        claims: list[Transfer | Wake] = [*state.take_claims()]
         if task is not None:
-            return *claims, state.give(worker, task)
+            own = state.give(worker, task)
+            return *claims, own, *self._announce_assigned(view, state)
+        claims += self._announce_assigned(view, state)
         if state.is_called[worker]:
             rank = AGAIN.get(state.rank[worker], state.rank[worker])
             now_ps = view.live.now_ps()

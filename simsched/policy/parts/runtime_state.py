@@ -63,6 +63,8 @@ class RuntimeState(Generic[Q]):
         self.place: dict[int, tuple[int, int]] = {}
         #: queued tasks whose data are fetched for the worker that will get them
         self.claims: dict[int, int] = {}
+        #: tasks that have come into the queue of a worker, which is called
+        self.assigned: dict[int, int] = {}
         self.begin()
 
     def begin(self) -> None:
@@ -142,6 +144,7 @@ class RuntimeState(Generic[Q]):
         self.is_waiting[worker] = False
         self.held[worker] += 1
         self.claims.pop(task, None)
+        self.assigned.pop(task, None)
         delay_ps = self.n_accesses[task] * self.costs.fetch_ps
         return Transfer(*self.place.pop(task), OWN, worker, 1, delay_ps, task=task)
 

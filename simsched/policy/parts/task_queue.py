@@ -21,6 +21,10 @@ class TaskQueue:
         insort(self._entries, (-priority, self._n_pushed, task))
         self._n_pushed += 1
 
+    def first(self) -> int | None:
+        """Return the task that `pop` would remove; None when there is none."""
+        return self._entries[0][2] if self._entries else None
+
     def pop(
         self, accepts: Callable[[int], bool] | None = None, *, newest: bool = False
     ) -> int | None:

@@ -14,6 +14,7 @@ from simsched.policy.parts.runtime_state import RuntimeState
 from simsched.policy.parts.schedules import worker_costs
 from simsched.policy.parts.task_queue import TaskQueue
 from simsched.policy.parts.transfer_model import TransferModel
+from simsched.workload.graph import TaskGraph
 
 POPS = ("first", "ready")
 
@@ -46,6 +47,14 @@ class Model:
 
 
 State = RuntimeState[Model]
+
+
+def costs_by_worker(view: PlanView, graph: TaskGraph) -> list[list[int]]:
+    """Return the expected time of every task on each worker, in picoseconds."""
+    row, cost_s = worker_costs(view, graph)
+    cost_ps = np.rint(np.where(np.isfinite(cost_s), cost_s, 0.0) * PS_PER_S)
+    lists = cost_ps.astype(np.int64).tolist()
+    return [lists[r] for r in row.tolist()]
 
 
 @register("dmda")
@@ -106,11 +115,8 @@ class DequeModel(QueuedRuntime[Model]):
 
     def open_queues(self, view: PlanView, state: State) -> None:
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
-        row, cost_s = worker_costs(view, state.graph)
-        cost_ps = np.rint(np.where(np.isfinite(cost_s), cost_s, 0.0) * PS_PER_S)
-        lists = cost_ps.astype(np.int64).tolist()
         state.queues = Model(
-            cost_ps=[lists[r] for r in row.tolist()],
+            cost_ps=costs_by_worker(view, state.graph),
             workers={worker: WorkerQueue(TaskQueue()) for worker in state.order},
             transfers=TransferModel(view.machine, self.bus_slowdown * max(1, n_devices)),
             length_ps={},
