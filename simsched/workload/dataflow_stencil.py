@@ -18,8 +18,9 @@ B_k`` elements.
 * *Operations.* ``2 (2 d + 1) + 1`` per element: a load and an addition for each point of the star
   and a store; 2 in I and F.
 
-In the shared version T(L, c) updates block c of the matrix in place and reads the faces of its
-neighbours from their blocks; I and F move nothing.
+In the shared version I and F move nothing, and T(L, c) reads the faces of its neighbours from
+their blocks. *jacobi* reads the block in one matrix and writes it in another one, and both change
+places after a sweep. *seidel* updates the block in place.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def grid_sweep(
         Blocks of data into which each block of the global matrix is divided, so that a policy can
         interleave it.
     version : {"private", "shared"}
-        Private buffers, or updates of the global matrix in place.
+        Private buffers, or global matrices: two (jacobi) or one updated in place (seidel).
     control : {"parallel", "sequential"}
         Whether tasks create tasks, or the root creates all.
     """
@@ -163,27 +164,30 @@ def grid_sweep(
     program.buffer(stages[:-1], stages[1:], grid.elements * element_bytes)
     for dimension in range(dimensions):
         face = grid.elements // grid.block[dimension] * element_bytes
-        _exchange(program, stages, matrix, grid.pairs(dimension), face, in_place=in_place)
+        _exchange(program, stages, grid.pairs(dimension), face, in_place=in_place)
     program.buffer(final, np.broadcast_to(last, (n,)), TOKEN_BYTES)
     if program.is_private:
         program.use(first, matrix, read=True)
         program.use(final, matrix, written=True)
     else:
-        everywhere = np.tile(matrix, (sweeps, 1))
-        program.use(sweep.ravel(), everywhere, read=True, written=True)
+        other = matrix
+        if not in_place:
+            other = program.array(n, grid.elements * element_bytes, global_pieces)
+        for number, tasks in enumerate(sweep):
+            before, after = (matrix, other) if number % 2 == 0 else (other, matrix)
+            _sweep_shared(program, grid, tasks, before, after, element_bytes)
     return Workload(name, program.graph())
 
 
 def _exchange(
     program: DataflowProgram,
     stages: Int64Array,
-    matrix: Int64Array,
     pairs: tuple[Int64Array, Int64Array],
     face: int,
     *,
     in_place: bool,
 ) -> None:
-    """Let neighbours along a dimension see each other's sides, from stage to stage."""
+    """Send the sides of blocks to their neighbours along a dimension, from stage to stage."""
     sweep, (low, high) = stages[1:-1], pairs
     program.buffer(stages[:-2, high], sweep[:, low], face)  # lo
     program.buffer(stages[-2, high], stages[-1, high], face)
@@ -192,7 +196,24 @@ def _exchange(
     program.buffer(stages[begin : -1 - ahead, low], stages[begin + ahead : -1, high], face)
     if not in_place:
         program.buffer(stages[-2, low], stages[-1, low], face)
-    if not program.is_private:
-        for mine, other, piece in ((low, high, 0), (high, low, -1)):
-            block = np.broadcast_to(matrix[other, piece], (len(sweep), len(mine)))
-            program.look(sweep[:, mine].ravel(), block.ravel(), face)
+
+
+def _sweep_shared(
+    program: DataflowProgram,
+    grid: StencilGrid,
+    tasks: Int64Array,
+    before: Int64Array,
+    after: Int64Array,
+    element_bytes: int,
+) -> None:
+    """Let the tasks of a sweep read sides of other blocks and their own, and write their own."""
+    for dimension in range(len(grid.counts)):
+        low, high = grid.pairs(dimension)
+        face = grid.elements // grid.block[dimension] * element_bytes
+        program.look(tasks[low], before[high, 0], face)
+        program.look(tasks[high], before[low, -1], face)
+    if before is after:
+        program.use(tasks, before, read=True, written=True)
+    else:
+        program.use(tasks, before, read=True)
+        program.use(tasks, after, written=True)

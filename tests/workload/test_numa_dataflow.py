@@ -231,18 +231,32 @@ def test_shared_versions_keep_tasks_and_edges() -> None:
         np.testing.assert_array_equal(shared.block_bytes[:8], private.block_bytes[:8])
 
 
-def test_shared_stencil_updates_blocks_in_place() -> None:
-    params = {"size_x": 64, "block_x": 16, "sweeps": 2, "version": "shared", "global_pieces": 2}
-    graph = generate_workload("jacobi", params).graph
-    sweeps = np.flatnonzero(of_class(graph, "sweep"))
-    assert graph.n_blocks == 4 * 2
-    written = [
-        int(graph.written_bytes[graph.access_ptr[t] : graph.access_ptr[t + 1]].sum())
-        for t in range(graph.n_tasks)
-    ]
-    assert [written[t] for t in sweeps] == [128] * 8
-    assert sum(written) == 8 * 128
-    assert sorted(input_bytes(graph, int(sweeps[1]))) == [8, 8, 64, 64]
+@pytest.mark.parametrize(
+    ("name", "after"), [("jacobi", {1: 8, 2: 0, 3: 8}), ("seidel", {1: 0, 2: 0, 3: 0})]
+)
+def test_shared_jacobi_has_two_matrices_and_seidel_one(name: str, after: dict[int, int]) -> None:
+    """Four blocks of 16 elements in two pieces of 64 bytes: block c is pieces 2 c and 2 c + 1.
+
+    A matrix has 8 pieces, so that the second one begins with piece 8. A sweep of jacobi reads in
+    the matrix into which the one before has written; seidel has only one.
+    """
+    params = {"size_x": 64, "block_x": 16, "sweeps": 3, "version": "shared", "global_pieces": 2}
+    graph = generate_workload(name, params).graph
+    assert graph.n_blocks == 8 + max(after.values())
+    sweeps = np.flatnonzero(of_class(graph, "sweep")).reshape(3, 4)
+    for number, tasks in enumerate(sweeps, 1):
+        reads, writes = after.get(number - 1, 0), after[number]
+        for c, task in enumerate(tasks.tolist()):
+            part = slice(graph.access_ptr[task], graph.access_ptr[task + 1])
+            columns = graph.access_block, graph.read_bytes, graph.written_bytes
+            found = list(zip(*(column[part].tolist() for column in columns), strict=True))
+            faces = [2 * (c - 1) + 1] * (c > 0) + [2 * (c + 1)] * (c < 3)
+            assert sorted(b for b, read, _ in found if read == 8) == [reads + f for f in faces]
+            own = [2 * c, 2 * c + 1]
+            assert [b for b, read, _ in found if read == 64] == [reads + p for p in own]
+            assert [b for b, _, written in found if written == 64] == [writes + p for p in own]
+    others = ~of_class(graph, "sweep")
+    assert (np.diff(graph.access_ptr)[others] == 0).all()
 
 
 def test_bitonic_has_the_published_counts() -> None:
