@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
-from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import Placement, PlanView
+from simsched.policy import make_policy
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import Workload
 
 GIB = 2**30
+LINES = 2**24  #: of 64 bytes in 1 GiB
 #: Machine, node of the buffer as seen from node 0, time in ms to read and to write 1 GiB.
 TRAVERSALS = [
     ("opteron64", 0, 1288.5, 2256.9),
@@ -40,32 +39,33 @@ OPTERON_DISTANCES = """
 """
 
 
-@dataclass(frozen=True, kw_only=True)
-class DataOnOneNode(RandomStealing):
-    """Random stealing with all data on one node."""
-
-    node: int = 0
-
-    def place(self, view: PlanView, state: Any) -> Placement:
-        home = np.full(view.workload.graph.n_blocks, self.node, np.int32)
-        return Placement(home, view.machine.touch_order)
-
-
 @pytest.mark.parametrize(("name", "node", "read_ms", "write_ms"), TRAVERSALS)
-def test_a_traversal_takes_the_published_time(
+def test_a_traversal_line_by_line_takes_the_published_time(
     name: str, node: int, read_ms: float, write_ms: float
 ) -> None:
-    machine = load_machine(name)
-    for read, written, expected_ms in ((GIB, 0, read_ms), (0, GIB, write_ms)):
-        graph = build_graph([0.0], accessed=accesses([0], [0], read, written, 1), block_bytes=[GIB])
-        run = simulate(
-            replace(machine, caches=()),
-            Workload("traversal", graph),
-            DataOnOneNode(node=node),
-            workers=1,
-            pinning="compact",
-        )
-        assert run.makespan_s * 1e3 == pytest.approx(expected_ms, rel=2e-4)
+    """The tables say what one line takes, 2**24 times: the latency of a path."""
+    path = load_machine(name).paths[0][node]
+    assert path.latency_ps * 1e-9 * LINES == pytest.approx(read_ms, rel=1e-3)
+    assert path.write_latency * 1e-9 * LINES == pytest.approx(write_ms, rel=1e-3)
+
+
+@pytest.mark.parametrize(("name", "in_flight"), [("opteron64", 23 / 2), ("sgi_uv2000_192", 10)])
+def test_a_core_has_as_many_lines_in_flight_as_its_vendor_says(name: str, in_flight: float) -> None:
+    """Opteron 6282 SE: 23 misses of the cache that two cores share. Xeon E5: 10 fill buffers."""
+    for row in load_machine(name).paths:
+        for path in row:
+            read_s, write_s = path.latency_ps * 1e-12, path.write_latency * 1e-12
+            assert path.core_cap_bytes_per_s[0] == pytest.approx(in_flight * 64 / read_s, rel=1e-3)
+            assert path.write_core_cap[0] == pytest.approx(in_flight * 64 / write_s, rel=1e-3)
+
+
+def test_a_stream_is_faster_than_a_line_after_the_other() -> None:
+    """1 GiB read by one core of opteron64: locally 76.8 ns and 2**30 / 9.583e9 s, 112.05 ms."""
+    machine = replace(load_machine("opteron64"), caches=())
+    graph = build_graph([0.0], accessed=accesses([0], [0], GIB, 0, 1), block_bytes=[GIB])
+    policy = make_policy("cilk", {"placement": "first_touch"})
+    run = simulate(machine, Workload("stream", graph), policy, workers=1, pinning="compact")
+    assert run.makespan_s * 1e3 == pytest.approx(112.05, rel=1e-4)
 
 
 def test_opteron64_has_the_published_shape_and_distances() -> None:

@@ -16,7 +16,6 @@ from simsched.machine.model import Path as MemoryPath
 from simsched.policy.contract.base import AcquireStep, Placement, Plan, PlanView, Policy
 from simsched.report.show import describe
 from simsched.report.terminal import text as as_text
-from simsched.reproduction.probes.machine import traversal_time_s
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -149,8 +148,6 @@ def test_one_link_for_both_directions_carries_all_messages(tmp_path: Path) -> No
     rate = 4e9 / (1 + 28 / 64)
     machine = load_machine(path)
     assert machine.link_rate(machine.paths[0][1]) == pytest.approx(rate, rel=1e-12)
-    took = traversal_time_s(machine=str(path), domain=0, node=1, moved_bytes=10**9)
-    assert took == pytest.approx(1e-7 + 1e9 / rate, rel=1e-12)
 
 
 def test_memory_of_no_domain_has_no_messages(tmp_path: Path) -> None:

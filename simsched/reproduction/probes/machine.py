@@ -9,6 +9,7 @@ import numpy as np
 from simsched.files.errors import ConfigurationError
 from simsched.files.units import PER_PS
 from simsched.machine.caches import CacheLevel
+from simsched.machine.facts.assumed import LINE_BYTES
 from simsched.machine.model import Machine, MemoryNode, RuntimeCosts
 from simsched.reproduction.probes import chosen, machine_of, probe
 
@@ -128,7 +129,7 @@ def latency_ratio(
 def traversal_time_s(
     *, machine: str, domain: int, node: int, moved_bytes: int = 2**30, write: bool = False
 ) -> float:
-    """Return how long one core of a domain takes to read or write a buffer on a memory node.
+    """Return how long one core takes to walk through a buffer with one line in flight.
 
     Parameters
     ----------
@@ -141,8 +142,7 @@ def traversal_time_s(
 
     Notes
     -----
-    Latency of the path, then the bytes at the rate that one core draws alone: the core's cap, or
-    what controller and links give when that is less.
+    The latency of the path for every line of 64 bytes.
     """
     model = machine_of(machine)
     for name, index, count in (
@@ -152,11 +152,8 @@ def traversal_time_s(
         if not 0 <= index < count:
             raise ConfigurationError(f"{name}: found {index}, accepted: 0 to {count - 1}")
     path = model.paths[domain][node]
-    caps = [model.nodes[node].bandwidth_bytes_per_s / path.node_weight]
-    caps.append(model.link_rate(path))
-    caps.append((path.write_core_cap if write else path.core_cap_bytes_per_s)[0])
     latency = path.write_latency if write else path.latency_ps
-    return latency * PER_PS + moved_bytes / min(caps)
+    return latency * PER_PS * (moved_bytes / LINE_BYTES)
 
 
 @probe("traversal_ratio")
