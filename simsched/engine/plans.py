@@ -16,6 +16,7 @@ from simsched.files.units import seconds_to_ps
 from simsched.policy.contract.blocks import THREAD_GROUPS
 from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Choice, Plan
 from simsched.policy.contract.plan_checks import groups_of, validate_acquire, validate_plan
+from simsched.workload.builder import Adjacency, adjacency
 from simsched.workload.graph import TaskGraph
 
 Int32Array = NDArray[np.int32]
@@ -28,6 +29,7 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
     _refuse_combinations(plan, graph, problem)
     n, counter_group = graph.n_tasks, plan.counter_group
     devices = [device.name for device in plan.devices]
+    held = _held(graph) if plan.awaits_successors else adjacency((), (), n)
     active = (
         np.ones(problem.n_workers, bool) if plan.active_workers is None else plan.active_workers
     )
@@ -63,8 +65,23 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         balance_page_bytes=1 if balancing is None else int(balancing.page_bytes),
         balance_faults=1 if balancing is None else int(balancing.faults_to_move),
         balance_group=0 if balancing is None else THREAD_GROUPS.index(balancing.thread_group),
+        held_ptr=held.ptr,
+        held=held.target,
         times_tasks=bool(plan.times_tasks),
     )
+
+
+def _held(graph: TaskGraph) -> Adjacency:
+    """Return for each task the predecessors that wait for its creation.
+
+    They are all but its creator, the creator of that, and so on, which come before it in any case.
+    """
+    before = np.repeat(np.arange(graph.n_tasks), np.diff(graph.succ_ptr))
+    waits, above = np.ones(len(before), bool), graph.parent[graph.succ]
+    while (above >= 0).any():
+        waits &= above != before
+        above = np.where(above >= 0, graph.parent[above], -1)
+    return adjacency(graph.succ[waits], before[waits], graph.n_tasks)
 
 
 def _refuse_combinations(plan: Plan, graph: TaskGraph, problem: Problem) -> None:

@@ -27,7 +27,6 @@ def resolve_pooling(placement: Placement, n_tasks: int) -> Pooling | None:
     n_blocks = len(pools.size_class)
     none = np.full(n_blocks, -1, np.int32)
     near = none if pools.allocate_near is None else pools.allocate_near
-    untracked = np.zeros(n_blocks) if pools.is_untracked is None else pools.is_untracked
     tables = []
     for task in (pools.allocate_at, pools.free_at):
         block = np.flatnonzero(task >= 0)
@@ -35,8 +34,6 @@ def resolve_pooling(placement: Placement, n_tasks: int) -> Pooling | None:
     return Pooling(
         size_class=np.ascontiguousarray(pools.size_class, np.int32),
         allocate_near=np.ascontiguousarray(near, np.int32),
-        is_fresh=(pools.allocate_at >= 0).astype(np.uint8),
-        is_untracked=untracked.astype(np.uint8),
         allocate_ptr=tables[0].ptr,
         allocate=tables[0].target,
         release_ptr=tables[1].ptr,

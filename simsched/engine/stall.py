@@ -31,9 +31,10 @@ def explain_stall(
 ) -> str:
     """Return a message that names tasks and what each waits for, and who has failed.
 
-    `pending` counts unfinished predecessors, plus 1 for a task that is not created, `outstanding`
-    joined children that have not ended; the pool that holds a task is -1 when none does. Something
-    still happens where `limit_ps` says for how long no task has ended.
+    `pending` counts unfinished predecessors and awaited creations of successors, plus 1 for a task
+    that is not created, `outstanding` joined children that have not ended; the pool that holds a
+    task is -1 when none does. Something still happens where `limit_ps` says for how long no task
+    has ended.
     """
     executed = _executed(state, n_workers)
     waiting = np.flatnonzero(started != ENDED)
@@ -75,6 +76,10 @@ def _awaited_outside(
     before = [int(u) for u in source_of[graph.succ == task] if int(u) in unfinished]
     if before:
         return f"{me} waits for predecessor {_number(graph, before[0])}"
+    after = graph.succ[graph.succ_ptr[task] : graph.succ_ptr[task + 1]].tolist()
+    later = [s for s in after if int(graph.parent[s]) in unfinished]
+    if later and graph.parent[task] not in unfinished and pending > 0:
+        return f"{me} waits for the creation of its successor {_number(graph, later[0])}"
     if graph.parent[task] >= 0:
         return f"{me} waits for its creation by {graph.called(int(graph.parent[task]))}"
     if pending == 0:

@@ -53,7 +53,7 @@ class EventKind(Word):
     TIMER = 17, "the policy's timer has fired: (0, 0)"
     SPAWN = 18, "`task` creates a child: (child, 0 child-first / 1 parent-first)"
     TRANSFER = 19, "entries leave a pool for another one: (group * 2**32 + instance, entries)"
-    ALLOCATE = 20, "`task` is created and a block takes freed memory of a pool: (block, node)"
+    ALLOCATE = 20, "`task` is created and a block is allocated: (block, node)"
     FREE = 21, "`task` has ended and the memory of a block goes to a pool: (block, node)"
     EXCHANGE = 22, "two workers swap hardware threads: (one worker, the other)"
     PAGE_FAULT = 23, "an access finds marked pages: (block, pages)"

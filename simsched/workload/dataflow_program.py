@@ -81,10 +81,6 @@ class DataflowProgram:
             self._accesses[_INPUT].append((target, block, size, np.zeros_like(size)))
             self._accesses[_OUTPUT].append((source, block, np.zeros_like(size), size))
 
-    def order(self, earlier: ArrayLike, later: ArrayLike) -> None:
-        """Add one edge per pair of tasks, without a buffer."""
-        self._edges.append(np.broadcast_arrays(earlier, later))
-
     def array(self, count: int, n_bytes: int, pieces: int) -> Int64Array:
         """Return the blocks of a global array.
 

@@ -269,7 +269,6 @@ def random_pools(rng: np.random.Generator, graph: TaskGraph) -> BlockPools:
         at[0].astype(np.int32),
         at[1].astype(np.int32),
         rng.integers(-1, n, n).astype(np.int32) if rng.integers(2) else None,
-        rng.integers(0, 2, n).astype(bool) if rng.integers(2) else None,
     )
 
 
@@ -372,6 +371,7 @@ class RandomPolicy(Policy):
             monitor=Monitor(3 * US, samples) if state.integers(2) else None,
             balancing=random_balancing(state) if state.integers(3) == 0 else None,
             times_tasks=bool(state.integers(2)),
+            awaits_successors=bool(state.integers(3) == 0),
         )
 
     def on_iteration(self, view: PlanView, state: Dice, counters: Counters) -> Update | None:

@@ -33,6 +33,7 @@ from tests.engine.test_write_backs import random_levels
 
 SIZE = 3000
 CLASS = 4096
+CACHED = [("L1", 100 * SIZE, 1e12, 0, 1)]
 
 
 def chain(n: int, *, sequential: bool = False, sizes: list[int] | None = None) -> TaskGraph:
@@ -154,16 +155,16 @@ def test_immediate_follows_the_creator_and_deferred_the_producer(backend: str) -
     assert touched == {0: 0, **{block: (block - 1) % 2 for block in range(1, n + 1)}}
     assert homes(deferred, EventKind.ALLOCATE) == []
     immediate = run(backend, chain(n), Pinned(pools=pools(n, immediate=True), workers=turns))
-    # Blocks 0 to 2 are fresh: placed where they are first touched. Block 0 is freed on node 0 and
-    # block 1, written by task 0, too; so task 1, on node 1, finds no memory for block 3 there.
-    assert homes(immediate, EventKind.FREE)[:2] == [(0, 0, 0), (1, 1, 0)]
-    allocated = homes(immediate, EventKind.ALLOCATE)
-    assert (3, 3, 0) not in allocated
-    assert allocated[0] == (4, 4, 0)
-    assert all(node == turns[task] for task, _, node in allocated)
-    near = immediate.summary.managed_bytes
+    # The root, on node 0, creates tasks 0 and 1; task i + 2 is created where task i runs, on node
+    # i % 2. Pools are empty at first: memory of the system is on the creator's node as well.
+    by_hand = [(0, 0, 0), (1, 1, 0), *((t, t, t % 2) for t in range(2, n))]
+    assert homes(immediate, EventKind.ALLOCATE) == by_hand
+    assert homes(immediate, EventKind.FREE)[:3] == [(0, 0, 0), (1, 1, 0), (2, 2, 0)]
+    assert homes(immediate, EventKind.FIRST_TOUCH) == [(n - 1, n, 1)]  # nobody reads the last one
     assert deferred.summary.managed_bytes.tolist() == [(n + 1) * SIZE, (n - 1) * SIZE]
-    assert near.sum() == 2 * n * SIZE
+    # Task i, on node i % 2, reads block i on its own node, and writes block i + 1 on the other one,
+    # but for the last block, which is its writer's.
+    assert immediate.summary.managed_bytes.tolist() == [(n + 1) * SIZE, (n - 1) * SIZE]
 
 
 def test_blocks_can_be_allocated_near_others(backend: str) -> None:
@@ -172,46 +173,59 @@ def test_blocks_can_be_allocated_near_others(backend: str) -> None:
     near = np.maximum(np.arange(n + 1) - 1, -1).astype(np.int32)  # the input of the producer
     policy = Pinned(pools=pools(n, immediate=True, allocate_near=near), workers=turns)
     result = run(backend, chain(n), policy)
-    placed: dict[int, int] = {}
-    for task, block, node in homes(result, EventKind.FIRST_TOUCH, EventKind.ALLOCATE):
-        assert task in (block, block - 1)
-        placed[block] = node
-    allocated = homes(result, EventKind.ALLOCATE)
-    assert allocated
-    assert all(node == placed[block - 1] for _, block, node in allocated)
+    # Block 0 is on the node of the root, 0, block 1 near it, and so on: whoever creates them.
+    assert homes(result, EventKind.ALLOCATE) == [(task, task, 0) for task in range(n)]
 
 
-def test_untracked_blocks_go_to_the_pool_of_who_frees_them(backend: str) -> None:
-    # Block 1 is written on node 0 and freed on node 1: its memory stays on node 0.
+def test_one_creator_has_everything_on_its_node(backend: str) -> None:
+    # The root runs on worker 0; tasks, and so producers, alternate between the nodes.
+    n = 8
+    policy = Pinned(pools=pools(n, immediate=True), workers=np.arange(n) % 2)
+    result = run(backend, chain(n, sequential=True), policy)
+    assert homes(result, EventKind.ALLOCATE) == [(task, task, 0) for task in range(n)]
+    # Tasks 0, 2, 4, 6 read and write there; 1, 3, 5, 7 do so from node 1, but for the last write.
+    assert result.summary.managed_bytes.tolist() == [9 * SIZE, 7 * SIZE]
+
+
+def test_a_full_node_hands_on_to_the_next_one(backend: str) -> None:
+    # Node 0 takes two blocks, those of tasks 0 and 1; the others go where its worker touches next.
+    n = 4
+    machine = make_machine(domains=2, cores_per_domain=1, dram_capacity_bytes=2 * CLASS)
+    policy = Pinned(pools=pools(n, immediate=True))
+    result = run(backend, chain(n, sequential=True), policy, machine=machine)
+    nodes = [node for _, _, node in homes(result, EventKind.ALLOCATE)]
+    assert nodes == [0, 0, 1, 1]
+
+
+def test_memory_goes_back_to_the_pool_of_its_node_whoever_frees_it(backend: str) -> None:
+    # Block 1 is written on node 0 and freed by task 1 on node 1; task 2, on node 1, finds nothing
+    # there for block 3 and takes memory of the system, although node 0 has freed memory.
     n, turns = 4, [0, 1, 1, 1]
-    for untracked, node in ((True, 0), (False, 1)):
-        given = pools(n, immediate=False, is_untracked=np.full(n + 1, untracked))
-        result = run(backend, chain(n), Pinned(pools=given, workers=turns))
-        touched = {block: home for _, block, home in homes(result, EventKind.FIRST_TOUCH)}
-        assert touched[3] == node
+    result = run(backend, chain(n), Pinned(pools=pools(n, immediate=False), workers=turns))
+    touched = {block: home for _, block, home in homes(result, EventKind.FIRST_TOUCH)}
+    assert touched[3] == 1
+    assert homes(result, EventKind.FREE)[1] == (1, 1, 0)
 
 
 def test_the_memory_freed_last_is_given_out_first(backend: str) -> None:
-    # Task 0 writes blocks 0 and 1, task 1 (node 1) block 2; task 2 frees 0, 2, both untracked, on
-    # node 0; task 3 takes what was freed last: that of block 2.
+    # Task 0 writes blocks 0 and 1, which have the cache to themselves; task 1 frees 0, then 1. Task
+    # 2 takes memory for a block: that of block 1, of which the cache holds everything, while block
+    # 0 is longer by 500 bytes that stay out of it.
     graph = build_graph(
-        [0.0] * 4,
-        successors=adjacency([0, 1, 2], [1, 2, 3], 4),
-        accessed=accesses([0, 0, 1, 3, 3], [0, 1, 2, 3, 4], 0, SIZE, 4),
-        block_bytes=[SIZE] * 5,
+        [0.0] * 3,
+        successors=adjacency([0, 1], [1, 2], 3),
+        accessed=accesses([0, 0, 2], [0, 1, 2], [0, 0, SIZE], [SIZE - 500, SIZE, 0], 3),
+        block_bytes=[SIZE - 500, SIZE, SIZE],
     )
-    never = np.full(5, -1, np.int32)
-    given = BlockPools(
-        np.full(5, 12, np.int32),
-        never,
-        np.array([2, -1, 2, -1, -1], np.int32),
-        is_untracked=np.ones(5, bool),
-    )
-    result = run(backend, graph, Pinned(pools=given, workers=[0, 1, 0, 0]))
-    assert homes(result, EventKind.FREE) == [(2, 0, 0), (2, 2, 1)]
-    assert homes(result, EventKind.FIRST_TOUCH)[3:] == [(3, 3, 1), (3, 4, 0)]
-    assert result.summary.recycled_blocks == 2
-    assert result.summary.peak_bytes == 3 * CLASS
+    never = np.full(3, -1, np.int32)
+    given = BlockPools(np.full(3, 12, np.int32), never, np.array([1, 1, -1], np.int32))
+    machine = make_machine(domains=2, cores_per_domain=1, caches=CACHED)
+    result = run(backend, graph, Pinned(pools=given), machine=machine)
+    assert homes(result, EventKind.FREE) == [(1, 0, 0), (1, 1, 0)]
+    assert result.summary.recycled_blocks == 1
+    assert result.summary.peak_bytes == 2 * CLASS
+    # Both writes miss; the read of block 2 finds block 1's bytes (block 0's: 500 too few).
+    assert result.summary.cache_missing_bytes.sum() == 2 * SIZE - 500
 
 
 def test_the_initialisation_neither_allocates_nor_frees(backend: str) -> None:
@@ -251,9 +265,9 @@ def test_hooks_see_where_blocks_are(backend: str) -> None:
             return None
 
     run(backend, chain(5), Looking(pools=pools(5, immediate=True), workers=[1] * 5))
-    # When task i becomes ready its producer has written block i; block i + 1 has memory of a pool
-    # from task 2 on: by then task 0 has freed its own.
-    assert seen == [(0, -1, -1), (1, 1, -1), (2, 1, 1), (3, 1, 1)]
+    # Block i has memory since task i was created: the root creates 0 and 1, on worker 0 (node 0);
+    # task i, on worker 1, creates i + 2. When task 0 becomes ready, task 1 does not exist.
+    assert seen == [(0, 0, -1), (1, 0, 1), (2, 1, 1), (3, 1, 1)]
 
 
 def test_managed_data_and_footprint_are_metrics(backend: str) -> None:
@@ -289,9 +303,6 @@ def test_wrong_pools_are_named(changes: dict[str, Any], message: str) -> None:
         run("native", chain(4), Pinned(pools=given))
     with pytest.raises(PolicyError, match="block 0: found a home"):
         run("native", chain(4), Pinned(pools=pools(4, immediate=True), home=0))
-
-
-CACHED = [("L1", 100 * SIZE, 1e12, 0, 1)]
 
 
 @pytest.mark.parametrize("iterations", [1, 3])

@@ -40,7 +40,7 @@ def test_sizes_are_those_of_the_arrays() -> None:
 def test_a_pool_of_blocks_has_a_row_per_task_and_one_more() -> None:
     none = np.zeros(0, np.int32)
     rows = np.zeros(5, np.int64)
-    empty = dict.fromkeys(("size_class", "allocate_near", "is_fresh", "is_untracked"), none)
+    empty = dict.fromkeys(("size_class", "allocate_near"), none)
     pooling = Pooling(**empty, allocate_ptr=rows, allocate=none, release_ptr=rows, release=none)
     assert pooling.n_tasks == 4
 

@@ -238,7 +238,6 @@ def random_placement(
             task[0],
             task[1],
             rng.integers(-1, len(blocks), len(blocks)).astype(np.int32),
-            rng.random(len(blocks)) < 0.3,
         )
     return Placement(home, np.ascontiguousarray(machine.touch_order), pools)
 

@@ -428,23 +428,19 @@ static void make_pooling(scenario_t *s)
     int32_t n = s->graph.n_tasks, blocks = p->n_blocks;
     int32_t *size_class = INT32(blocks), *near = INT32(blocks), *allocate = INT32(blocks), *release = INT32(blocks);
     int64_t *taken = INT64(blocks), *allocate_ptr = INT64(n + 1), *release_ptr = INT64(n + 1);
-    uint8_t *fresh = UINT8(blocks), *untracked = UINT8(blocks);
     if (rng_chance(&s->rng, 0.5))
         return;
     for (int32_t b = 0; b < blocks; b++) {
         size_class[b] = rng_chance(&s->rng, 0.7) ? 13 : SSK_NONE;
         taken[b] = size_class[b] < 0 ? p->block_bytes[b] : 1 << 13;
         near[b] = rng_below(&s->rng, blocks + 1) - 1;
-        untracked[b] = rng_chance(&s->rng, 0.3);
         if (size_class[b] >= 0)
             ((int32_t *)(uintptr_t)p->home)[b] = SSK_NONE;
     }
     for (int32_t t = 0; t < n; t++) {
         for (int32_t b = 0; b < blocks; b++) {
-            if (size_class[b] >= 0 && b % n == t && rng_chance(&s->rng, 0.7)) {
+            if (size_class[b] >= 0 && b % n == t && rng_chance(&s->rng, 0.7))
                 allocate[pools->n_allocate++] = b;
-                fresh[b] = 1;
-            }
             if (size_class[b] >= 0 && (5 * b + 3) % n == t)
                 release[pools->n_release++] = b;
         }
@@ -456,8 +452,6 @@ static void make_pooling(scenario_t *s)
     pools->n_tasks = n;
     pools->size_class = size_class;
     pools->allocate_near = near;
-    pools->is_fresh = fresh;
-    pools->is_untracked = untracked;
     pools->allocate_ptr = allocate_ptr;
     pools->release_ptr = release_ptr;
     pools->allocate = allocate;

@@ -57,8 +57,8 @@ def test_a_change_of_nothing_has_no_sign(reduction: float, shown: str) -> None:
     [
         ["dsa_opt[threshold_bytes=0,push_queue_slots=1]"],
         [
-            "dsa_opt[threshold_bytes=0,push_queue_slots=999999999,tracked_bytes=999999999]",
-            "dsa_opt[threshold_bytes=0,pushing=weighted,output_weight=2.0,tracked_bytes=1]",
+            "dsa_opt[threshold_bytes=0,push_queue_slots=999999999,scan_period_s=999999.0]",
+            "dsa_opt[threshold_bytes=0,pushing=weighted,output_weight=2.0,page_bytes=1]",
             "cilk",
         ],
         ["a_policy_from_a_file_with_a_name_that_cannot_be_broken_anywhere".replace("_", "")],

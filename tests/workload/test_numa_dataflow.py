@@ -184,8 +184,7 @@ def test_stencil_dependences_one_by_one(name: str, grid: tuple[int, ...], sweeps
         ("blur_roberts", {"size_x": 64, "size_y": 64, "block_x": 16, "block_y": 16}),
         ("bitonic", {"stages": 4, "block_elements": 64}),
         ("kmeans", {"points": 640, "block_points": 10, "rounds": 3}),
-        # With parallel control there are edges without buffers, tested below.
-        ("cholesky_dataflow", {"tiles": 5, "tile_size": 8, "control": "sequential"}),
+        ("cholesky_dataflow", {"tiles": 5, "tile_size": 8}),
     ],
 )
 def test_private_buffers_have_one_producer_and_one_consumer(
@@ -215,9 +214,7 @@ def test_sequential_control_creates_everything_from_the_root() -> None:
         assert "create" not in graph.class_names
         assert graph.child.tolist() == list(range(1, graph.n_tasks))
         assert counts(graph) == counts(parallel) - Counter({"create": 10**6})
-        # Nobody waits for consumers that the root has created; else 91 + 728 proxies do, W = 16.
-        waiting = 819 if name == "cholesky_dataflow" else 0
-        assert graph.n_edges == parallel.n_edges - waiting
+        assert graph.n_edges == parallel.n_edges
 
 
 def test_shared_versions_keep_tasks_and_edges() -> None:
@@ -370,16 +367,11 @@ def test_cholesky_has_the_counts_of_its_formulas(tiles: int) -> None:
     solved = sum(m + 1 for m in left)
     # potrf has m readers (trsm); each of m trsm has m - 1 (gemm) and one (syrk).
     proxies = sum(m + m * m for m in left)
-    # Updates from the third of a tile on: m tiles with two proxies each, the diagonal with one.
-    waiting = sum(max(j - 2, 0) * (2 * m + 1) for j, m in enumerate(left))
     assert graph.n_tasks == updates + 2 * solved + proxies + tiles + 2
-    assert graph.n_edges == updates + solved + proxies + 1 + waiting
+    assert graph.n_edges == updates + solved + proxies + 1
     w = tiles
     assert proxies == (w - 1) * w * (w + 1) // 3
     assert 6 * updates == (w - 1) * w * (w + 1)
-    if w > 1:
-        edges_of_waiting = (w - 2) * (w - 3) // 2 + (w - 2) * (w - 3) * (w - 4) // 3
-        assert waiting == edges_of_waiting
     assert graph.block_bytes.sum() == 128 * (w * w * (w + 1) // 2 + w * (w + 1)) + 4
     per_task = Counter(
         int(graph.access_ptr[t + 1] - graph.access_ptr[t])
@@ -425,7 +417,7 @@ class Cholesky:
 
 
 def test_cholesky_dependences_one_by_one() -> None:
-    """Chains of updates, a copy per consumer of a tile, and proxies whose consumer exists."""
+    """Chains of updates and a copy per consumer of a tile."""
     tiles = 6
     graph = generate_workload("cholesky_dataflow", {"tiles": tiles, "tile_size": 4}).graph
     named = Cholesky(graph, tiles)
@@ -455,8 +447,6 @@ def test_cholesky_dependences_one_by_one() -> None:
         for k, task in enumerate(chain[:-1]):
             creator = named.update[i, j, k - 2] if k >= 2 else named.creator[j,]
             assert graph.parent[task] == creator
-            if k >= 2:
-                expected |= {(creator, p) for p in proxies if reader[p] == task}
         assert graph.parent[solved] == graph.parent[named.final[i, j]] == named.creator[j,]
         place = 8 * (i * (i + 1) // 2 + j)
         assert blocks[chain[0]][:8] == list(range(place, place + 8))  # of the given matrix

@@ -82,6 +82,7 @@ class ResolvedPlan:
     n_groups = length("group_scope", COUNT)
     n_devices = length("device_capacity")
     n_samples = length("sample_offset_bytes", axis=1)
+    n_held = length("held", LENGTH)
     n_counter_groups = largest("counter_group", Range(0, FEW.high))
     group_scope: Int32Array = array("n_groups", Range(0, len(SCOPES) - 1), "index into SCOPES")
     group_locked: ByteArray = array("n_groups", FLAG)
@@ -114,5 +115,9 @@ class ResolvedPlan:
     balance_faults: int = number(NATURAL, "faults in a row from one domain that let a block move")
     balance_group: int = number(
         Range(0, len(THREAD_GROUPS) - 1), "who shares pages: index into THREAD_GROUPS"
+    )
+    held_ptr: Int64Array = array("n_tasks + 1", Rising("n_held"), needs="n_held")
+    held: Int32Array = array(
+        "n_held", index("n_tasks"), "tasks that wait for the creation of a task, ascending"
     )
     times_tasks: bool = number(gloss="the time that each task is executed is measured")

@@ -106,8 +106,6 @@ class Pooling:
         index_or_none("n_blocks"),
         "block on whose node the block is allocated; -1 for the node of the creator",
     )
-    is_fresh: ByteArray = array("n_blocks", FLAG, "the first touch takes memory of the system")
-    is_untracked: ByteArray = array("n_blocks", FLAG)
     allocate_ptr: Int64Array = array("n_tasks + 1", Rising("n_allocate"))
     allocate: Int32Array = array(
         "n_allocate", index("n_blocks"), "blocks allocated when a task is created, ascending"

@@ -98,8 +98,6 @@ cdef int _fill_problem(ssk_problem_t *c, object problem, list kept) except -1:
         c.pooling.n_release = _whole(_length(problem.pooling, "release", 0), "n_release", 0, MAX_INT64)
         c.pooling.size_class = <const int32_t *>_array(kept, problem.pooling, "size_class", np.int32, (c.n_blocks,))
         c.pooling.allocate_near = <const int32_t *>_array(kept, problem.pooling, "allocate_near", np.int32, (c.n_blocks,))
-        c.pooling.is_fresh = <const uint8_t *>_array(kept, problem.pooling, "is_fresh", np.uint8, (c.n_blocks,))
-        c.pooling.is_untracked = <const uint8_t *>_array(kept, problem.pooling, "is_untracked", np.uint8, (c.n_blocks,))
         c.pooling.allocate_ptr = <const int64_t *>_array(kept, problem.pooling, "allocate_ptr", np.int64, (<int64_t>c.pooling.n_tasks + 1,))
         c.pooling.allocate = <const int32_t *>_array(kept, problem.pooling, "allocate", np.int32, (c.pooling.n_allocate,))
         c.pooling.release_ptr = <const int64_t *>_array(kept, problem.pooling, "release_ptr", np.int64, (<int64_t>c.pooling.n_tasks + 1,))
@@ -196,6 +194,7 @@ cdef int _fill_plan(ssk_plan_t *c, object plan, const ssk_graph_t *graph, const 
     c.n_groups = _whole(_length(plan, "group_scope", 0), "n_groups", 1, MAX_INT32)
     c.n_devices = _whole(_length(plan, "device_capacity", 0), "n_devices", 0, MAX_INT32)
     c.n_samples = _whole(_length(plan, "sample_offset_bytes", 1), "n_samples", 0, MAX_INT32)
+    c.n_held = _whole(_length(plan, "held", 0), "n_held", 0, MAX_INT64)
     c.n_counter_groups = _whole(_largest(plan, "counter_group") + 1, "n_counter_groups", 0, MAX_INT32)
     c.roots = _number(plan, "roots", 0, 2)
     c.monitor_period_ps = _number(plan, "monitor_period_ps", 0, MAX_INT64)
@@ -219,4 +218,7 @@ cdef int _fill_plan(ssk_plan_t *c, object plan, const ssk_graph_t *graph, const 
     c.counter_group = <const int32_t *>_array(kept, plan, "counter_group", np.int32, (graph.n_tasks,))
     c.active = <const uint8_t *>_array(kept, plan, "active", np.uint8, (problem.n_workers,))
     c.sample_offset_bytes = <const int64_t *>_array(kept, plan, "sample_offset_bytes", np.int64, (problem.n_blocks, c.n_samples))
+    if c.n_held:
+        c.held_ptr = <const int64_t *>_array(kept, plan, "held_ptr", np.int64, (<int64_t>graph.n_tasks + 1,))
+    c.held = <const int32_t *>_array(kept, plan, "held", np.int32, (c.n_held,))
     return 0

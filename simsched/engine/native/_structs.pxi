@@ -9,8 +9,6 @@ cdef extern from "ssk.h" nogil:
         int64_t n_release
         const int32_t * size_class
         const int32_t * allocate_near
-        const uint8_t * is_fresh
-        const uint8_t * is_untracked
         const int64_t * allocate_ptr
         const int32_t * allocate
         const int64_t * release_ptr
@@ -175,6 +173,7 @@ cdef extern from "ssk.h" nogil:
         int32_t n_groups
         int32_t n_devices
         int32_t n_samples
+        int64_t n_held
         int32_t n_counter_groups
         const int32_t * group_scope
         const uint8_t * group_locked
@@ -195,6 +194,8 @@ cdef extern from "ssk.h" nogil:
         int64_t balance_page_bytes
         int32_t balance_faults
         int32_t balance_group
+        const int64_t * held_ptr
+        const int32_t * held
         int32_t times_tasks
 
     ctypedef struct ssk_run_counters_t:

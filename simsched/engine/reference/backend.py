@@ -94,7 +94,7 @@ class SimpyBackend:
         """Run one iteration; see :meth:`simsched.engine.backend.Backend.run_iteration`."""
         self.graph, self.plan, self._last = graph, plan, last
         self.pools = Pools(self.problem, plan, graph, self._home, self._last_worker)
-        self.tasks = Tasks(graph)
+        self.tasks = Tasks(graph, plan.held)
         for failed in self.conditions.failed:
             self.pools.deactivate(failed)
         self.flights, self.wakes = Flights(), Wakes()
@@ -302,7 +302,20 @@ class SimpyBackend:
         if worker != NOBODY:
             self.memory.homes.allocate_for(task, worker, self.now)
         self.tasks.pending[task] -= 1
-        return self.push(task, worker, at=at) if self.tasks.pending[task] == 0 else at
+        if self.tasks.pending[task] == 0:
+            at = self.push(task, worker, at=at)
+        return self._release_held(task, worker, at=at)
+
+    def _release_held(self, task: int, worker: int, *, at: int) -> int:
+        """Push tasks that have waited for nothing but a creation; return the pusher's clock."""
+        if not len(self.plan.held):
+            return at
+        first, last = self.plan.held_ptr[task : task + 2]
+        for held in self.plan.held[first:last].tolist():
+            self.tasks.pending[held] -= 1
+            if self.tasks.pending[held] == 0:
+                at = self.push(held, worker, at=at)
+        return at
 
     def push(self, task: int, worker: int, *, at: int, continuation: bool = False) -> int:
         """Put a task into its pool, wake a worker; return the pusher's clock, `at` before."""

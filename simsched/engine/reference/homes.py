@@ -13,14 +13,13 @@ from simsched.engine.reference.record import Record
 from simsched.engine.replication import AT_ACCESSES
 from simsched.engine.room import no_room_message
 from simsched.files.errors import ModelError
-from simsched.trace.schema import EventKind
+from simsched.trace.schema import NONE, EventKind
 
 
 @dataclass(eq=False)
 class Spare:
-    """Memory in a pool: its node, and the block that has had it, as long as that has no other."""
+    """Memory in a pool: the block that has had it, as long as that has no other."""
 
-    node: int
     block: int | None
 
 
@@ -34,7 +33,7 @@ class Homes:
         self._is_active = False  # whether tasks allocate and free
         self.node: NDArray[np.int32] = problem.home.copy()
         self.used_bytes = np.zeros(problem.n_nodes, np.int64)
-        # Memory that waits in each pool, by (node of the pool, class); last is next.
+        # Memory that waits in each pool, by (node, class); last is next.
         self._spare: dict[tuple[int, int], list[Spare]] = {}
         self._spare_of: dict[int, Spare] = {}  # by the block that has had it
         self.replicas = [[node for node in row if node >= 0] for row in problem.replica.tolist()]
@@ -82,22 +81,11 @@ class Homes:
 
     def touch(self, block: int, worker: int, task: int, now: int) -> None:
         """Give a block its home at its first touch."""
-        problem = self._problem
-        domain = int(problem.worker_domain[worker])
-        pools = problem.pooling
-        found = None
-        is_pooled = pools is not None and bool(pools.size_class[block] >= 0)
-        if pools is not None and is_pooled and not pools.is_fresh[block]:
-            found = self._recycle(block, self._near_node(worker))
-        if found is None:
-            order = problem.touch_order[domain].tolist()
-            found = next((node for node in order if self.has_room(node, block)), None)
-            if found is None:
-                size = int(problem.taken_bytes[block])
-                raise ModelError(no_room_message(problem, block, size, domain, self.used_bytes))
-            self.take(found, block)
-            if is_pooled:
-                self._change_memory(block, None)
+        pools = self._problem.pooling
+        if pools is not None and pools.size_class[block] >= 0:
+            found = self._from_pool(block, worker, self._near_node(worker))
+        else:
+            found = self._from_system(block, worker)
         self.node[block] = found
         self._record.event(now, EventKind.FIRST_TOUCH, worker, task, block, found)
 
@@ -111,10 +99,9 @@ class Homes:
                 continue
             near = int(pools.allocate_near[block])
             wanted = int(self.node[near]) if near >= 0 else -1
-            found = self._recycle(int(block), self._near_node(worker) if wanted < 0 else wanted)
-            if found is not None:
-                self.node[block] = found
-                self._record.event(now, EventKind.ALLOCATE, worker, task, int(block), found)
+            pool = self._near_node(worker) if wanted < 0 else wanted
+            self.node[block] = found = self._from_pool(int(block), worker, pool)
+            self._record.event(now, EventKind.ALLOCATE, worker, task, int(block), found)
 
     def free_after(self, task: int, worker: int, now: int) -> None:
         """Give the blocks back that are freed when a task has ended on a worker."""
@@ -125,9 +112,8 @@ class Homes:
             home = int(self.node[block])
             if home < 0:
                 continue
-            pool = self._near_node(worker) if pools.is_untracked[block] else home
-            spare = self._spare_of[int(block)] = Spare(home, int(block))
-            self._spare.setdefault((pool, int(pools.size_class[block])), []).append(spare)
+            spare = self._spare_of[int(block)] = Spare(int(block))
+            self._spare.setdefault((home, int(pools.size_class[block])), []).append(spare)
             self.node[block] = -1
             self._record.event(now, EventKind.FREE, worker, task, int(block), home)
 
@@ -135,16 +121,30 @@ class Homes:
         """Return the node whose pool a worker uses."""
         return int(self._problem.touch_order[self._problem.worker_domain[worker], 0])
 
-    def _recycle(self, block: int, pool: int) -> int | None:
-        """Return the node of memory from a pool, None when the pool has none."""
+    def _from_pool(self, block: int, worker: int, pool: int) -> int:
+        """Return the node of memory that a pool gives a block: freed one, else the system's."""
         assert self._problem.pooling is not None
         spare = self._spare.get((pool, int(self._problem.pooling.size_class[block])))
-        if not spare:
-            return None
-        self._record.recycled_blocks += 1
-        found = spare.pop()
-        self._change_memory(block, found.block)
-        return found.node
+        if spare:
+            self._record.recycled_blocks += 1
+            self._change_memory(block, spare.pop().block)
+            return pool
+        node = self._from_system(block, worker, pool)
+        self._change_memory(block, None)
+        return node
+
+    def _from_system(self, block: int, worker: int, first: int = NONE) -> int:
+        """Take memory of a node, or else of those that the worker touches; return its node."""
+        problem = self._problem
+        domain = int(problem.worker_domain[worker])
+        order = problem.touch_order[domain].tolist()
+        candidates = order if first == NONE else [first, *order]
+        found = next((node for node in candidates if self.has_room(node, block)), None)
+        if found is None:
+            size = int(problem.taken_bytes[block])
+            raise ModelError(no_room_message(problem, block, size, domain, self.used_bytes))
+        self.take(found, block)
+        return int(found)
 
     def _change_memory(self, block: int, before: int | None) -> None:
         """Give a block memory that another one has had last, or nobody: caches hold that of it.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from simsched.engine.reference.segments import Remaining, Segment
 from simsched.engine.stall import ENDED, NOT_STARTED
 from simsched.trace.schema import NONE
@@ -15,7 +18,9 @@ class Tasks:
     """State of the tasks of one iteration."""
 
     graph: TaskGraph
-    pending: list[int] = field(init=False)  # unfinished predecessors, plus 1 until created
+    held: NDArray[np.int32]  # tasks that wait for the creation of another one, once for each
+    #: unfinished predecessors, tasks whose creation is waited for, 1 until created
+    pending: list[int] = field(init=False)
     outstanding: list[int] = field(init=False)  # joined children that have not ended
     next_child: list[int] = field(init=False)
     started: list[int] = field(init=False)
@@ -31,7 +36,8 @@ class Tasks:
 
     def __post_init__(self) -> None:
         n = self.graph.n_tasks
-        self.pending = (self.graph.in_degree + 1).tolist()
+        awaited = np.bincount(self.held, minlength=n)
+        self.pending = (self.graph.in_degree + 1 + awaited).tolist()
         self.outstanding = self.graph.n_joined_children.tolist()
         self.next_child = [0] * n
         self.started = [NOT_STARTED] * n

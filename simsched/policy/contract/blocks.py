@@ -39,16 +39,13 @@ class BlockPools:
     allocate_near : ndarray of int32, shape (n_blocks,), optional
         For a block that is allocated at the creation of a task: the block on whose node it is
         allocated, if that has one by then; -1, the default, for the creator's node.
-    is_untracked : ndarray of bool, shape (n_blocks,), optional
-        Blocks whose node the runtime does not look up when they are freed: they go to the pool of
-        the worker that frees them, wherever their memory is. None by default.
 
     Notes
     -----
     The tasks are those of the iterated graph; during the initialisation blocks are allocated by
     first touch only, and nothing is freed. Blocks of one class of one pool are interchangeable: a
-    pool gives out the memory that was freed last, and memory of the system, whose node is decided
-    by the first touch, when it has none. Memory never goes back to the system.
+    pool gives out the memory that was freed last, and memory of the system on its own node when it
+    has none. Memory goes back to the pool of its node, never to the system.
 
     References
     ----------
@@ -69,9 +66,6 @@ class BlockPools:
     free_at: Int32Array = field(metadata=accepts(-1, of="tasks", shape=("blocks",)))
     allocate_near: Int32Array | None = field(
         default=None, metadata=accepts(-1, of="blocks", shape=("blocks",))
-    )
-    is_untracked: NDArray[np.bool_] | None = field(
-        default=None, metadata=accepts(shape=("blocks",))
     )
 
     @property

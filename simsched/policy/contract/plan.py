@@ -213,6 +213,9 @@ class Plan:
         `EngineState.executed_ps`.
     devices : tuple of Device
         Devices that pool groups name.
+    awaits_successors : bool
+        Whether a task is ready only when its successors have been created, too, because it has to
+        know where to write. It does not wait for those that it creates itself, or through others.
     """
 
     acquire: tuple[AcquireStep, ...]
@@ -235,3 +238,4 @@ class Plan:
     balancing: PageBalancing | None = None
     times_tasks: bool = False
     devices: tuple[Device, ...] = ()
+    awaits_successors: bool = False

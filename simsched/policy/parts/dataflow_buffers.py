@@ -57,9 +57,7 @@ def _only(
     return found, np.bincount(block[chosen], minlength=n_blocks)
 
 
-def block_pools(
-    graph: TaskGraph, buffers: Buffers, allocation: str, tracked_bytes: int
-) -> BlockPools:
+def block_pools(graph: TaskGraph, buffers: Buffers, allocation: str) -> BlockPools:
     """Return how the buffers of a program are allocated, and freed when their consumer has ended.
 
     `immediate`: the inputs of a task are allocated when it is created, on its creator's node.
@@ -76,7 +74,6 @@ def block_pools(
         allocate_at=none if allocation == "deferred" else freed,
         free_at=freed,
         allocate_near=near,
-        is_untracked=(classes >= 0) & (graph.block_bytes < tracked_bytes),
     )
 
 

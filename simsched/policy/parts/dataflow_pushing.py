@@ -53,7 +53,6 @@ class Pushing:
         input_weight: float,
         output_weight: float,
         threshold_bytes: int,
-        tracked_bytes: int,
     ) -> None:
         self._kind = kind
         self._rng = view.rng
@@ -75,9 +74,8 @@ class Pushing:
         for owner, weight in sides:
             own = np.flatnonzero(owner >= 0)
             np.add.at(total, owner[own], graph.block_bytes[own])
-            tracked = own[graph.block_bytes[own] >= tracked_bytes]
-            weights = np.full(len(tracked), round(weight * SCALE), np.int64)
-            found.append((owner[tracked], tracked, weights))
+            weights = np.full(len(own), round(weight * SCALE), np.int64)
+            found.append((owner[own], own, weights))
         task, block, each = (np.concatenate(column) for column in zip(*found, strict=True))
         order = np.argsort(task, kind="stable")
         self._begin = np.searchsorted(task[order], np.arange(graph.n_tasks + 1)).tolist()

@@ -20,10 +20,6 @@ All buffers but that one have ``b^2 e`` bytes.
 * *Creation.* The root creates the last task and one for each column, which creates the potrf, trsm,
   final and the updates 0 and 1 of its tiles. Update k creates update k + 2 of its tile, a final
   the proxies of its own.
-* *Consumers first.* Tasks of the run-time wait until the consumers of their outputs have been
-  created. In this program they exist long before, except updates k > 1 when their proxies are
-  created. With parallel control, each such proxy therefore has an edge without a buffer from the
-  update k - 2 that creates its consumer.
 * *Operations.* ``b^3 / 3`` (potrf), ``b^3`` (trsm, syrk), ``2 b^3`` (gemm), divided by
   `flops_per_op`. All of these, final and proxy copy a tile: ``copy_ops_per_element`` per element.
 
@@ -148,7 +144,7 @@ def _create(
     final: Int64Array,
     proxy: Int64Array,
 ) -> None:
-    """Say who creates what, in the order of the benchmark, and what waits for that."""
+    """Say who creates what, in the order of the benchmark."""
     creators = program.tasks("create", int(grid.is_diagonal.sum()))
     program.create(program.root, creators)
     creator, diagonal, below = creators[grid.column], grid.is_diagonal, grid.below
@@ -162,9 +158,6 @@ def _create(
     late = np.flatnonzero(~early)
     program.create(update[late - 2], update[late])
     program.create(final[grid.copied], proxy)
-    waiting = np.flatnonzero(grid.step[grid.reading] >= 2)
-    of_updates = proxy[len(below) :]
-    program.order(update[grid.reading[waiting] - 2], of_updates[waiting])
 
 
 def _number(row: Int64Array, column: Int64Array) -> Int64Array:

@@ -24,7 +24,7 @@ enum {
     SSK_TIMER = 17, /* the policy's timer has fired: (0, 0) */
     SSK_SPAWN = 18, /* `task` creates a child: (child, 0 child-first / 1 parent-first) */
     SSK_TRANSFER = 19, /* entries leave a pool for another one: (group * 2**32 + instance, entries) */
-    SSK_ALLOCATE = 20, /* `task` is created and a block takes freed memory of a pool: (block, node) */
+    SSK_ALLOCATE = 20, /* `task` is created and a block is allocated: (block, node) */
     SSK_FREE = 21, /* `task` has ended and the memory of a block goes to a pool: (block, node) */
     SSK_EXCHANGE = 22, /* two workers swap hardware threads: (one worker, the other) */
     SSK_PAGE_FAULT = 23, /* an access finds marked pages: (block, pages) */
@@ -162,8 +162,6 @@ typedef struct {
     const int32_t *size_class; /* n_blocks: log2 of the bytes that the block takes; -1 for blocks of no pool */
     /* n_blocks: block on whose node the block is allocated; -1 for the node of the creator */
     const int32_t *allocate_near;
-    const uint8_t *is_fresh; /* n_blocks: the first touch takes memory of the system */
-    const uint8_t *is_untracked; /* n_blocks */
     const int64_t *allocate_ptr; /* n_tasks + 1 */
     const int32_t *allocate; /* n_allocate: blocks allocated when a task is created, ascending */
     const int64_t *release_ptr; /* n_tasks + 1 */
@@ -396,6 +394,7 @@ typedef struct {
     int32_t n_groups;
     int32_t n_devices;
     int32_t n_samples;
+    int64_t n_held;
     int32_t n_counter_groups;
     const int32_t *group_scope; /* n_groups: index into SCOPES */
     const uint8_t *group_locked; /* n_groups */
@@ -417,6 +416,8 @@ typedef struct {
     int64_t balance_page_bytes;
     int32_t balance_faults; /* faults in a row from one domain that let a block move */
     int32_t balance_group; /* who shares pages: index into THREAD_GROUPS */
+    const int64_t *held_ptr; /* n_tasks + 1; unused where n_held is 0 */
+    const int32_t *held; /* n_held: tasks that wait for the creation of a task, ascending */
     int32_t times_tasks; /* the time that each task is executed is measured */
 } ssk_plan_t;
 

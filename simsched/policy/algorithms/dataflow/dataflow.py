@@ -76,15 +76,14 @@ class Dataflow(Policy[DataflowState]):
         Tasks with fewer bytes in the buffers considered are not pushed.
     input_weight, output_weight : float
         Weights of bytes with `weighted`; 0 of outputs is the machine's ratio of writes to reads.
-    tracked_bytes : int
-        Smallest buffer whose node is known.
     push_queue_slots : int
         Slots of a worker's push queue, of which one stays empty. A task for a full queue is kept.
 
     Notes
     -----
     A task that a worker keeps goes to its slot and displaces what is there to the deque. A worker
-    imports its push queue when it looks for work. Readings: docs/sources/dataflow.md.
+    imports its push queue when it looks for work. A task is ready when its producers have ended and
+    its consumers have been created. Readings: docs/sources/dataflow.md.
 
     References
     ----------
@@ -104,7 +103,6 @@ class Dataflow(Policy[DataflowState]):
     threshold_bytes: int = param(64 * 1024, low=0)
     input_weight: float = param(1.0, low=0.0, high=1e6)
     output_weight: float = param(0.0, low=0.0, high=1e6)
-    tracked_bytes: int = param(10_000, low=0)
     push_queue_slots: int = param(128, low=1)
 
     def __post_init__(self) -> None:
@@ -137,7 +135,7 @@ class Dataflow(Policy[DataflowState]):
             return spread
         buffers = find_buffers(view.workload.graph)
         home = np.where(buffers.is_buffer, -1, spread.home).astype(np.int32)
-        pools = block_pools(view.workload.graph, buffers, self.allocation, self.tracked_bytes)
+        pools = block_pools(view.workload.graph, buffers, self.allocation)
         return Placement(home, spread.touch_order, pools)
 
     def plan(self, view: PlanView, state: DataflowState, graph: TaskGraph) -> Plan:
@@ -148,6 +146,7 @@ class Dataflow(Policy[DataflowState]):
             pool_groups=POOL_GROUPS,
             spawn_order=PARENT_FIRST,
             roots="first",
+            awaits_successors=True,
             balancing=None
             if self.page_migration == "off" or graph is view.workload.init
             else system_pages(
@@ -201,7 +200,6 @@ class Dataflow(Policy[DataflowState]):
             input_weight=self.input_weight,
             output_weight=self.output_weight or write_read_ratio(view.machine),
             threshold_bytes=self.threshold_bytes,
-            tracked_bytes=self.tracked_bytes,
         )
 
 

@@ -27,10 +27,10 @@ void ssk_blockpools_free(ssk_blockpools_t *self, const ssk_allocator_t *allocato
     memset(self, 0, sizeof(*self));
 }
 
-int ssk_blockpools_put(ssk_blockpools_t *self, const ssk_allocator_t *allocator, int32_t pool, int32_t size_class,
-                       int32_t node, int32_t block)
+int ssk_blockpools_put(ssk_blockpools_t *self, const ssk_allocator_t *allocator, int32_t node, int32_t size_class,
+                       int32_t block)
 {
-    int32_t *first = &self->first[pool * SSK_N_SIZE_CLASSES + size_class], entry = self->unused;
+    int32_t *first = &self->first[node * SSK_N_SIZE_CLASSES + size_class], entry = self->unused;
     if (entry != SSK_NONE) {
         self->unused = self->entries[entry].next;
     } else {
@@ -40,7 +40,6 @@ int ssk_blockpools_put(ssk_blockpools_t *self, const ssk_allocator_t *allocator,
             return status;
         entry = self->n_entries++;
     }
-    self->entries[entry].node = node;
     self->entries[entry].block = block;
     self->spare_of[block] = entry;
     self->entries[entry].next = *first;
@@ -48,18 +47,18 @@ int ssk_blockpools_put(ssk_blockpools_t *self, const ssk_allocator_t *allocator,
     return SSK_OK;
 }
 
-int32_t ssk_blockpools_take(ssk_blockpools_t *self, int32_t pool, int32_t size_class, int32_t *block_ret)
+bool ssk_blockpools_take(ssk_blockpools_t *self, int32_t node, int32_t size_class, int32_t *block_ret)
 {
-    int32_t *first = &self->first[pool * SSK_N_SIZE_CLASSES + size_class], entry = *first;
+    int32_t *first = &self->first[node * SSK_N_SIZE_CLASSES + size_class], entry = *first;
     if (entry == SSK_NONE)
-        return SSK_NONE;
+        return false;
     *block_ret = self->entries[entry].block;
     if (*block_ret != SSK_NONE)
         self->spare_of[*block_ret] = SSK_NONE;
     *first = self->entries[entry].next;
     self->entries[entry].next = self->unused;
     self->unused = entry;
-    return self->entries[entry].node;
+    return true;
 }
 
 void ssk_blockpools_name(ssk_blockpools_t *self, int32_t block, int32_t other)
@@ -76,10 +75,10 @@ void ssk_blockpools_name(ssk_blockpools_t *self, int32_t block, int32_t other)
 int64_t ssk_blockpools_bytes_on(const ssk_blockpools_t *self, int32_t node)
 {
     int64_t n_bytes = 0;
-    for (int32_t list = 0; self->first != NULL && list < self->n_nodes * SSK_N_SIZE_CLASSES; list++)
-        for (int32_t entry = self->first[list]; entry != SSK_NONE; entry = self->entries[entry].next)
-            if (self->entries[entry].node == node)
-                n_bytes += (int64_t)1 << (list % SSK_N_SIZE_CLASSES);
+    for (int32_t i = 0; self->first != NULL && i < SSK_N_SIZE_CLASSES; i++)
+        for (int32_t entry = self->first[node * SSK_N_SIZE_CLASSES + i]; entry != SSK_NONE;
+             entry = self->entries[entry].next)
+            n_bytes += (int64_t)1 << i;
     return n_bytes;
 }
 

@@ -60,29 +60,39 @@ static void change_memory(ssk_sim_t *sim, int32_t block, int32_t before)
         ssk_caches_forget(&sim->caches, block);
 }
 
-/* Takes freed memory for a block out of the pool of a node: its node, or SSK_NONE. */
-static int32_t recycle(ssk_sim_t *sim, int32_t block, int32_t pool)
-{
-    int32_t before, node = ssk_blockpools_take(&sim->blockpools, pool, sim->problem.pooling.size_class[block], &before);
-    if (node != SSK_NONE) {
-        sim->counters.recycled_blocks++;
-        change_memory(sim, block, before);
-    }
-    return node;
-}
-
-/* Takes memory of the system for a block: the first node of the toucher's order with room, or SSK_NONE. */
-static int32_t take_fresh(ssk_sim_t *sim, int32_t domain, int32_t block)
+/* Takes memory of a node (SSK_NONE: of no one first), or else of those that the worker touches: its home then. */
+static int take_from_system(ssk_sim_t *sim, int32_t worker, int32_t block, int32_t first)
 {
     const ssk_problem_t *p = &sim->problem;
-    for (int32_t i = 0; i < p->n_allowed; i++) {
-        int32_t node = p->touch_order[domain * p->n_allowed + i];
+    int32_t domain = p->worker_domain[worker];
+    for (int32_t i = first == SSK_NONE ? 0 : -1; i < p->n_allowed; i++) {
+        int32_t node = i < 0 ? first : p->touch_order[domain * p->n_allowed + i];
         if (ssk_has_room(sim, node, block)) {
             ssk_take_memory(sim, node, block);
-            return node;
+            sim->home[block] = node;
+            return SSK_OK;
         }
     }
-    return SSK_NONE;
+    sim->failure.block = block;
+    sim->failure.bytes = p->taken_bytes[block];
+    sim->failure.domain = domain;
+    return ssk_fail(sim, SSK_ERR_NO_ROOM);
+}
+
+/* Takes memory that a pool gives a block: freed one, else the system's. */
+static int take_from_pool(ssk_sim_t *sim, int32_t worker, int32_t block, int32_t pool)
+{
+    int32_t before;
+    if (ssk_blockpools_take(&sim->blockpools, pool, sim->problem.pooling.size_class[block], &before)) {
+        sim->counters.recycled_blocks++;
+        sim->home[block] = pool;
+        change_memory(sim, block, before);
+        return SSK_OK;
+    }
+    int status = take_from_system(sim, worker, block, pool);
+    if (status == SSK_OK)
+        change_memory(sim, block, SSK_NONE);
+    return status;
 }
 
 bool ssk_wants_home(ssk_sim_t *sim, int32_t block, int64_t written)
@@ -98,29 +108,16 @@ bool ssk_wants_home(ssk_sim_t *sim, int32_t block, int64_t written)
 
 int ssk_touch_first(ssk_sim_t *sim, int32_t worker, int32_t block)
 {
-    const ssk_problem_t *p = &sim->problem;
-    const ssk_pooling_t *pools = &p->pooling;
-    int32_t domain = p->worker_domain[worker], node = SSK_NONE;
+    const ssk_pooling_t *pools = &sim->problem.pooling;
     bool is_pooled = pools->n_tasks > 0 && pools->size_class[block] >= 0;
-    if (is_pooled && !pools->is_fresh[block])
-        node = recycle(sim, block, near_node(sim, worker));
-    if (node == SSK_NONE) {
-        node = take_fresh(sim, domain, block);
-        if (is_pooled && node != SSK_NONE)
-            change_memory(sim, block, SSK_NONE);
-    }
-    if (node == SSK_NONE) {
-        sim->failure.block = block;
-        sim->failure.bytes = p->taken_bytes[block];
-        sim->failure.domain = domain;
-        return ssk_fail(sim, SSK_ERR_NO_ROOM);
-    }
-    sim->home[block] = node;
-    ssk_event(sim, SSK_FIRST_TOUCH, worker, sim->workers[worker].task, block, node);
-    return SSK_OK;
+    int status = is_pooled ? take_from_pool(sim, worker, block, near_node(sim, worker))
+                           : take_from_system(sim, worker, block, SSK_NONE);
+    if (status == SSK_OK)
+        ssk_event(sim, SSK_FIRST_TOUCH, worker, sim->workers[worker].task, block, sim->home[block]);
+    return status;
 }
 
-void ssk_allocate_for(ssk_sim_t *sim, int32_t task, int32_t worker)
+int ssk_allocate_for(ssk_sim_t *sim, int32_t task, int32_t worker)
 {
     const ssk_pooling_t *pools = &sim->problem.pooling;
     for (int64_t i = pools->allocate_ptr[task]; i < pools->allocate_ptr[task + 1]; i++) {
@@ -128,12 +125,12 @@ void ssk_allocate_for(ssk_sim_t *sim, int32_t task, int32_t worker)
         int32_t wanted = near == SSK_NONE ? SSK_NONE : sim->home[near];
         if (sim->home[block] != SSK_NONE)
             continue;
-        int32_t node = recycle(sim, block, wanted == SSK_NONE ? near_node(sim, worker) : wanted);
-        if (node == SSK_NONE)
-            continue;
-        sim->home[block] = node;
-        ssk_event(sim, SSK_ALLOCATE, worker, task, block, node);
+        int status = take_from_pool(sim, worker, block, wanted == SSK_NONE ? near_node(sim, worker) : wanted);
+        if (status != SSK_OK)
+            return status;
+        ssk_event(sim, SSK_ALLOCATE, worker, task, block, sim->home[block]);
     }
+    return SSK_OK;
 }
 
 int ssk_free_after(ssk_sim_t *sim, int32_t task, int32_t worker)
@@ -143,9 +140,7 @@ int ssk_free_after(ssk_sim_t *sim, int32_t task, int32_t worker)
         int32_t block = pools->release[i], home = sim->home[block];
         if (home == SSK_NONE)
             continue;
-        int32_t pool = pools->is_untracked[block] ? near_node(sim, worker) : home;
-        int status = ssk_blockpools_put(&sim->blockpools, &sim->allocator, pool, pools->size_class[block], home,
-                                        block);
+        int status = ssk_blockpools_put(&sim->blockpools, &sim->allocator, home, pools->size_class[block], block);
         if (status != SSK_OK)
             return ssk_fail(sim, status);
         sim->home[block] = SSK_NONE;

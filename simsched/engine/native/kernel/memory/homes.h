@@ -13,7 +13,7 @@ bool ssk_wants_home(ssk_sim_t *sim, int32_t block, int64_t written);
 int32_t ssk_reached_node(ssk_sim_t *sim, int32_t block, int32_t domain, bool writes);
 int ssk_touch_first(ssk_sim_t *sim, int32_t worker, int32_t block) SSK_CHECK_RESULT;
 /* What happens to the blocks of pools when a worker creates a task, and when a task has ended. Only while is_pooling. */
-void ssk_allocate_for(ssk_sim_t *sim, int32_t task, int32_t worker);
+int ssk_allocate_for(ssk_sim_t *sim, int32_t task, int32_t worker) SSK_CHECK_RESULT;
 int ssk_free_after(ssk_sim_t *sim, int32_t task, int32_t worker) SSK_CHECK_RESULT;
 
 #endif

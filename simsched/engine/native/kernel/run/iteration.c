@@ -246,6 +246,8 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
         status = ssk_victims_reset(&sim->victims, &sim->allocator, &sim->plan.order, sim->problem.n_workers);
     if (status == SSK_OK)
         status = ssk_tasks_reset(&sim->tasks, &sim->allocator, &sim->graph, known, with_marks, &sim->failure.flaw);
+    for (int64_t i = 0; status == SSK_OK && i < sim->plan.n_held; i++)
+        sim->tasks.pending[sim->plan.held[i]]++;
     if (status == SSK_OK)
         status = open_counters(sim, number);
     if (status == SSK_OK)

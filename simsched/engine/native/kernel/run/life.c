@@ -39,13 +39,33 @@ static void suspend(ssk_sim_t *sim, int32_t worker, int32_t task)
         ssk_offer(sim, place);
 }
 
+/* Pushes tasks that have waited for nothing but the creation of a task. */
+static int release_held(ssk_sim_t *sim, int32_t task, int32_t pusher, int64_t *clock)
+{
+    const ssk_plan_t *plan = &sim->plan;
+    for (int64_t i = plan->held_ptr[task]; i < plan->held_ptr[task + 1]; i++) {
+        if (--sim->tasks.pending[plan->held[i]] > 0)
+            continue;
+        int status = ssk_push(sim, plan->held[i], pusher, false, clock);
+        if (status != SSK_OK)
+            return status;
+    }
+    return SSK_OK;
+}
+
 int ssk_create(ssk_sim_t *sim, int32_t task, int32_t pusher, int64_t *clock)
 {
-    if (sim->is_pooling && pusher != SSK_NONE)
-        ssk_allocate_for(sim, task, pusher);
-    if (--sim->tasks.pending[task] > 0)
-        return SSK_OK;
-    return ssk_push(sim, task, pusher, false, clock);
+    if (sim->is_pooling && pusher != SSK_NONE) {
+        int status = ssk_allocate_for(sim, task, pusher);
+        if (status != SSK_OK)
+            return status;
+    }
+    if (--sim->tasks.pending[task] == 0) {
+        int status = ssk_push(sim, task, pusher, false, clock);
+        if (status != SSK_OK)
+            return status;
+    }
+    return sim->plan.n_held > 0 ? release_held(sim, task, pusher, clock) : SSK_OK;
 }
 
 /* The order in which a worker creates a child; negative on failure. */
@@ -93,8 +113,11 @@ int ssk_spawn(ssk_sim_t *sim, int32_t worker)
             return status;
         cost = ssk_add_ps(cost, clock - sim->now);
     }
-    if (sim->is_pooling)
-        ssk_allocate_for(sim, child, worker);
+    if (sim->is_pooling) {
+        int status = ssk_allocate_for(sim, child, worker);
+        if (status != SSK_OK)
+            return status;
+    }
     tasks->pending[child] = 0;
     int32_t supplied = ssk_note_ready(sim, child);
     if (supplied != SSK_NONE)

@@ -99,8 +99,6 @@ int ssk_problem_ranges(const ssk_problem_t *problem, ssk_flaw_t *flaw)
         CHECK_NUMBER(problem->pooling.n_release, 0, INT64_MAX);
         CHECK_RANGE(problem->pooling.size_class, problem->n_blocks, SSK_NONE, 40);
         CHECK_RANGE(problem->pooling.allocate_near, problem->n_blocks, SSK_NONE, problem->n_blocks - 1);
-        CHECK_RANGE(problem->pooling.is_fresh, problem->n_blocks, 0, 1);
-        CHECK_RANGE(problem->pooling.is_untracked, problem->n_blocks, 0, 1);
         CHECK_RISING(problem->pooling.allocate_ptr, problem->pooling.n_tasks, problem->pooling.n_allocate);
         CHECK_RANGE(problem->pooling.allocate, problem->pooling.n_allocate, 0, problem->n_blocks - 1);
         CHECK_RISING(problem->pooling.release_ptr, problem->pooling.n_tasks, problem->pooling.n_release);
@@ -193,6 +191,7 @@ int ssk_plan_ranges(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_
     CHECK_NUMBER(plan->n_groups, 1, INT32_MAX);
     CHECK_NUMBER(plan->n_devices, 0, INT32_MAX);
     CHECK_NUMBER(plan->n_samples, 0, INT32_MAX);
+    CHECK_NUMBER(plan->n_held, 0, INT64_MAX);
     CHECK_NUMBER(plan->n_counter_groups, 0, 1 << 20);
     CHECK_NUMBER(plan->roots, 0, 2);
     CHECK_NUMBER(plan->monitor_period_ps, 0, SSK_NEVER - 1);
@@ -213,6 +212,9 @@ int ssk_plan_ranges(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_
     CHECK_RANGE(plan->group_of, graph->n_tasks, 0, plan->n_groups - 1);
     CHECK_RANGE(plan->counter_group, graph->n_tasks, SSK_NONE, plan->n_counter_groups - 1);
     CHECK_RANGE(plan->active, problem->n_workers, 0, 1);
+    if (plan->n_held != 0)
+        CHECK_RISING(plan->held_ptr, graph->n_tasks, plan->n_held);
+    CHECK_RANGE(plan->held, plan->n_held, 0, graph->n_tasks - 1);
     return SSK_OK;
 }
 

@@ -44,7 +44,7 @@ typedef struct {
     const ssk_graph_t *graph;
     int32_t n;
     int32_t n_left;        /* tasks that have not ended */
-    int32_t *pending;      /* unfinished predecessors, plus 1 until created */
+    int32_t *pending;      /* unfinished predecessors, tasks whose creation is waited for, 1 until created */
     int32_t *outstanding;  /* joined children that have not ended */
     int32_t *next_child;   /* number of children that have been spawned */
     int32_t *parent;       /* who waits for the task, or SSK_DETACHED; NULL when no task has a parent */
