@@ -1,4 +1,4 @@
-"""The K40 server as a device, budgets, headrooms, gates and partitions, by hand."""
+"""The K40 server as a device, budgets, headrooms and gates, by hand."""
 
 from __future__ import annotations
 
@@ -13,91 +13,23 @@ from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, PolicyError
 from simsched.machine.load import load_machine
 from simsched.policy import make_policy
-from simsched.policy.algorithms.accelerator.baymax import headroom_s, refilled_s
+from simsched.policy.algorithms.accelerator.baymax import headroom, refilled
 from simsched.policy.algorithms.accelerator.cpu_side_pool import CpuSidePool
-from simsched.policy.algorithms.accelerator.smk import drf_partition, warp_quota
 from simsched.policy.algorithms.accelerator.timegraph import periods_until, replenished
 from simsched.policy.contract.base import Transfer
 from simsched.policy.parts.accelerator_copies import batch_copies
 from simsched.policy.parts.predictors import trained
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
-from simsched.workload.applications import Applications
-from simsched.workload.builder import accesses, adjacency, build_graph
-from simsched.workload.graph import Workload
 from simsched.workload.registry import generate_workload
 from tests.engine.invariants import trace_violations
 
-KINDS = ("cpu", "gpu", "copy_in", "copy_out")
-GPU, IN, OUT = 1, 2, 3
-MIX: dict[str, object] = {
-    "critical": "pos ner",
-    "batch": "hw pf hs",
-    "queries": 2,
-    "batch_s": 0.1,
-    "chunk_bytes": 16 * 2**20,
-}
-MS = 1e6  # operations of 1 ms on the GPU
-MB = 10**6
-#: What a critical kernel waits for contexts: of 8 multiprocessors, or of a sixteenth of each of 15.
-SAVED_MS = {"spart": 8 * 304 * 1024 / 288e6, "smk": 15 / 16 * 304 * 1024 / 288e6}
+from .accelerator_toys import GPU, IN, MIX, OUT, ends_ms, programs, run, times_ms
 
 
 @pytest.fixture(params=["simpy", "native"])
 def backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
-
-
-def programs(tasks: list[dict[str, Any]], target_s: float = 0.1) -> Workload:
-    """Return tasks given as kind, ms or MB, application (0 critical), after, pinned, share, at."""
-    n = len(tasks)
-    kind = np.array([task["kind"] for task in tasks])
-    ops = np.full((4, n), np.inf)
-    ops[kind, np.arange(n)] = [task.get("ms", 0.0) * MS for task in tasks]
-    moved = np.array([int(task.get("mb", 0) * MB) for task in tasks])
-    pinned = np.array([task.get("pinned", False) for task in tasks])
-    copies = np.flatnonzero(moved)
-    edges = [(task["after"], i) for i, task in enumerate(tasks) if "after" in task]
-    sources, targets = zip(*edges, strict=True) if edges else ((), ())
-    graph = build_graph(
-        ops,
-        kinds=KINDS,
-        successors=adjacency(sources, targets, n),
-        accessed=accesses(copies, pinned[copies].astype(int), moved[copies], 0, n),
-        block_bytes=[1000 * MB, 1000 * MB],
-        arrival_ps=np.array([task.get("at", 0) for task in tasks]) * 10**9,
-        occupancy=[task.get("share", 1000) for task in tasks],
-    )
-    application = np.array([task.get("app", 1) for task in tasks], np.int32)
-    about = Applications(
-        ("lc", "b1", "b2", "b3"),
-        np.array([True, False, False, False]),
-        target_s,
-        application,
-        np.where(application == 0, 0, -1).astype(np.int32),
-        ("size", "out", "pinned"),
-        np.column_stack([moved, kind == OUT, pinned]).astype(float),
-        np.array([False, True]),
-    )
-    return Workload("programs", graph, applications=about)
-
-
-def run(backend: str, policy: str, workload: Workload, **parameters: Any) -> Run:
-    chosen = make_policy(policy, parameters)
-    return simulate(load_machine("k40_server"), workload, chosen, backend=backend, events=True)
-
-
-def times_ms(result: Run, kind: EventKind = EventKind.TASK_START) -> list[float]:
-    assert result.trace is not None
-    events = result.trace.events
-    chosen = events["kind"] == kind
-    order = np.argsort(events["task"][chosen], kind="stable")
-    found: list[float] = (events["time_ps"][chosen][order] / 1e9).tolist()
-    return found
-
-
-def ends_ms(result: Run) -> list[float]:
-    return times_ms(result, EventKind.TASK_END)
 
 
 @pytest.mark.parametrize(("n", "rate"), [(1, 3150), (2, 3150), (3, 3150), (4, 3040), (5, 2432)])
@@ -195,6 +127,21 @@ def test_reservations(backend: str, reservation: str, expected: list[float]) -> 
 
 
 @pytest.mark.parametrize(
+    ("ms", "expected"),
+    # C = 10, T = 100, both in ms. 30: e is -20 at 30, 0 at 200, which is not above 0, and 10 at
+    # 300. 29: e is -19, so 1 at 200; then -28, so 2 at 500. 31: e is -21, so 9 at 300, -22 after
+    # the second, so 8 at 600.
+    [(29, [0, 200, 500]), (30, [0, 300, 600]), (31, [0, 300, 600])],
+)
+def test_a_budget_of_nothing_is_not_above_nothing(
+    backend: str, ms: int, expected: list[float]
+) -> None:
+    tasks = [{"kind": GPU, "ms": ms} for _ in range(3)]
+    given = {"capacity_s": 10e-3, "period_s": 0.1, "decision_s": 0.0}
+    assert times_ms(run(backend, "timegraph_pe", programs(tasks), **given)) == expected
+
+
+@pytest.mark.parametrize(
     ("tasks", "expected"),
     # ae, C = 4, T = 20, x = 11. Submitted at 0: e is 4, 8 at 20, 11 at 40; 0 after the kernel; 4,
     # 8, 11 after three more periods, whether the next kernel waits by then or is still to come.
@@ -245,9 +192,9 @@ def test_reservations_need_predictable_response_time(reservation: str) -> None:
 
 def test_formulas_of_baymax() -> None:
     assert batch_copies(12160e6, 3150e6) == 2
-    assert headroom_s(150, 30, 40, 25) == 55
+    assert headroom(150, 30, 40, 25) == 55
     # After 50 of 150 with 20 of 40 done, 10 queued: 100 - 10 - 20 - 0.
-    assert refilled_s(150, 50, 10, 40, 20, 0) == 70
+    assert refilled(150, 50, 10, 40, 20, 0) == 70
 
 
 BAYMAX: dict[str, Any] = {"predictor": "view", "decision_s": 0.0}
@@ -263,6 +210,24 @@ def test_batch_kernels_stay_within_the_headroom(backend: str) -> None:
         {"kind": GPU, "ms": 25, "app": 3},
     ]
     assert times_ms(run(backend, "baymax", programs(tasks), **BAYMAX)) == [0, 20, 95, 70]
+
+
+def test_what_happens_at_a_time_is_seen_at_once(backend: str) -> None:
+    # The next query comes when the one before has ended, at 20, and then has the headroom
+    # 100 - 20: a kernel of 85 that waits since 0 has to wait for its end, too, at 40.
+    tasks = [
+        {"kind": GPU, "ms": 20, "app": 0},
+        {"kind": GPU, "ms": 85, "app": 1},
+        {"kind": GPU, "ms": 20, "app": 0, "query": 1, "after": 0},
+    ]
+    assert times_ms(run(backend, "baymax", programs(tasks), **BAYMAX)) == [0, 40, 20]
+
+
+def test_a_kernel_that_takes_the_whole_headroom_fits(backend: str) -> None:
+    # Target 0.3 s, T_self 0.1 s: a kernel of 0.2 s fits exactly. In floats 0.3 - 0.1 < 0.2.
+    tasks = [{"kind": GPU, "ms": 100, "app": 0}, {"kind": GPU, "ms": 200, "share": 0}]
+    found = run(backend, "baymax", programs(tasks, target_s=0.3), **BAYMAX)
+    assert times_ms(found) == [0, 0]
 
 
 def test_overlap_refills_the_headroom(backend: str) -> None:
@@ -401,151 +366,6 @@ def test_the_host_passes_on_what_the_order_says(backend: str) -> None:
     for order, starts in expected.items():
         found = run(backend, "cpu_side_pool", programs(tasks), order=order, in_flight=1)
         assert times_ms(found) == starts, order
-
-
-def test_partitions_slow_kernels_down_and_keep_them_apart(backend: str) -> None:
-    # Half of the device each: a kernel that would fill it takes twice as long, one of 500 as long
-    # as alone; both sides run beside each other.
-    tasks = [{"kind": GPU, "ms": 10, "app": 1}, {"kind": GPU, "ms": 10, "app": 0, "share": 500}]
-    result = run(backend, "spatial_qos", programs(tasks))
-    assert times_ms(result) == [0, 0]
-    assert ends_ms(result) == pytest.approx([20, 10])
-
-
-@pytest.mark.parametrize("clock", [1.0, 2.0])
-def test_a_switch_takes_as_long_as_saving_the_context(backend: str, clock: float) -> None:
-    machine = load_machine("k40_server")
-    fast = tuple(replace(g, ops_per_s=g.ops_per_s * clock) for g in machine.core_groups)
-    machine = replace(machine, core_groups=fast)
-    alone = [{"kind": GPU, "ms": 10 * clock, "app": 0, "share": 500}]
-    batch = {"kind": GPU, "ms": 10 * clock, "app": 1, "share": 500}
-    # Registers and shared memory, 304 KiB, at the bandwidth of the memory, whatever the clock;
-    # nothing where no batch kernel is there.
-    for policy, expected in SAVED_MS.items():
-        for tasks, wait_ms in ((alone, 0.0), ([*alone, batch], expected)):
-            result = simulate(
-                machine, programs(tasks), make_policy(policy), backend=backend, events=True
-            )
-            assert ends_ms(result)[0] == pytest.approx(10 + wait_ms, rel=1e-9), policy
-
-
-@pytest.mark.parametrize("policy", SAVED_MS)
-def test_one_side_alone_has_the_device_also_during_a_run(backend: str, policy: str) -> None:
-    # Until 5 ms the batch kernel is alone and half done. The critical one then takes 2 ms and the
-    # switch at half speed, in which the other does as much of its own; the rest is at full speed.
-    tasks = [{"kind": GPU, "ms": 10, "app": 1}, {"kind": GPU, "ms": 2, "app": 0, "at": 5}]
-    taken = 2 + SAVED_MS[policy]
-    result = run(backend, policy, programs(tasks))
-    assert times_ms(result) == [0, 5]
-    assert ends_ms(result) == pytest.approx([10 + taken, 5 + 2 * taken], rel=1e-9)
-    # Under a fixed partition the batch kernel has a half all the time, and so has the other.
-    assert ends_ms(run(backend, "spatial_qos", programs(tasks))) == pytest.approx([20, 9])
-
-
-@pytest.mark.parametrize("policy", SAVED_MS)
-def test_kernels_of_a_side_share_its_part(backend: str, policy: str) -> None:
-    # Two batch kernels fill the device together. A critical one that fills half of it has its half
-    # at full speed, and they have the other one: half speed each for as long as that takes.
-    tasks = [
-        {"kind": GPU, "ms": 10, "app": 1, "share": 500},
-        {"kind": GPU, "ms": 10, "app": 2, "share": 500},
-        {"kind": GPU, "ms": 2, "app": 0, "share": 500, "at": 5},
-    ]
-    taken = 2 + SAVED_MS[policy]
-    result = run(backend, policy, programs(tasks))
-    assert times_ms(result) == [0, 0, 5]
-    assert ends_ms(result) == pytest.approx([10 + taken / 2, 10 + taken / 2, 5 + taken], rel=1e-9)
-
-
-@pytest.mark.parametrize("policy", ["smk_drf", "smk_wq"])
-def test_kernels_that_fill_nothing_of_the_device_run(backend: str, policy: str) -> None:
-    # An occupancy of 0 was a part of 0, and no pace is 0.
-    tasks = [
-        {"kind": GPU, "ms": 10, "app": 1, "share": 0},
-        {"kind": GPU, "ms": 2, "app": 0, "share": 1000, "at": 5},
-    ]
-    result = run(backend, policy, programs(tasks))
-    assert ends_ms(result)[0] >= 10
-
-
-def test_a_kernel_without_another_side_has_the_whole_device(backend: str) -> None:
-    for application in (0, 1):
-        tasks = [{"kind": GPU, "ms": 10, "app": application}]
-        assert ends_ms(run(backend, "spart", programs(tasks))) == [10]
-
-
-def test_shares_change_when_kernels_begin_and_end(backend: str) -> None:
-    # The batch kernel has all 15 multiprocessors until the critical one comes at 5 and gets the 8
-    # that it can use, for 10 ms, in which the other does 10 * 7/15; then that has all of them.
-    tasks = [
-        {"kind": GPU, "ms": 10, "app": 1},
-        {"kind": GPU, "ms": 10, "app": 0, "share": 500, "at": 5},
-    ]
-    result = run(backend, "gpu_evr", programs(tasks, target_s=20e-3))
-    assert times_ms(result) == [0, 5]
-    assert ends_ms(result) == pytest.approx([15 + 5 - 10 * 7 / 15, 15])
-
-
-def test_an_urgent_batch_kernel_overtakes_critical_ones(backend: str) -> None:
-    # A critical kernel fills the GPU until 10. T_margin of the batch kernel is its submission at 1
-    # plus T_resp less 3 ms. When it is past, or close, at 10, it goes before the next critical one,
-    # which takes one of its two multiprocessors; otherwise it waits until that has ended.
-    tasks = [
-        {"kind": GPU, "ms": 10, "app": 0},
-        {"kind": GPU, "ms": 3, "app": 2, "at": 1},
-        {"kind": GPU, "ms": 4, "app": 0, "at": 2},
-    ]
-    one = {"multiprocessors": 2, "response_s": 1e-3, "urgent_s": 1e-9}
-    for response_ms, urgent_ms, expected in (
-        (11.0, 0.0, [0, 10, 10]),  # margin 9
-        (13.0, 2.5, [0, 10, 10]),  # margin 11, close
-        (13.0, 0.5, [0, 14, 10]),  # margin 11, not close
-    ):
-        given = {**one, "batch_response_s": response_ms * 1e-3}
-        if urgent_ms:
-            given["urgent_s"] = urgent_ms * 1e-3
-        result = run(backend, "gpu_evr", programs(tasks), **given)
-        assert times_ms(result) == pytest.approx(expected), response_ms
-
-
-def test_no_more_multiprocessors_than_there_are(backend: str) -> None:
-    given = {**MIX, "queries": 6, "batch": "hw md cfd", "batch_s": 0.2}
-    workload = generate_workload("accelerator_mix", given)
-    policy = make_policy("gpu_evr", {})
-    result = simulate(load_machine("k40_server"), workload, policy, backend=backend, events=True)
-    assert result.trace is not None
-    graph, events = workload.graph, result.trace.events
-    assert graph.occupancy is not None
-    kernel = np.isfinite(graph.ops[GPU])
-    running: dict[int, float] = {}
-    pace, most, now = dict.fromkeys(range(100), 1.0), 0.0, -1
-    shrunk = 0
-    for time, kind, worker, task, value in zip(
-        *(events[name].tolist() for name in ("time_ps", "kind", "worker", "task", "arg0")),
-        strict=True,
-    ):
-        if time > now:  # what holds from the instant before on
-            used = sum(pace[w] * wanted for w, wanted in running.items())
-            assert used <= 1.0 + 1e-6
-            most, now = max(most, used), time
-        if kind == EventKind.PACE:
-            shrunk += worker in running and value / 1e9 < pace[worker]
-            pace[worker] = value / 1e9
-        elif kind == EventKind.TASK_START and kernel[task]:
-            running[worker] = graph.occupancy[task] / 1000
-        elif kind == EventKind.TASK_END:
-            running.pop(worker, None)
-    assert most > 0.99
-    assert shrunk > 10
-
-
-def test_dominant_resource_fairness() -> None:
-    # The example of the paper on dominant resource fairness: 9 CPUs and 18 GB.
-    assert drf_partition([[1, 4], [3, 1]], [9, 18]) == [3, 2]
-    assert drf_partition([[2.0]], [9.0]) == [4]
-    # What a kernel with few blocks leaves goes to the other one.
-    assert drf_partition([[1.0], [1.0]], [8.0], [2, 8]) == [2, 6]
-    assert warp_quota(0.8, 3, 6) == pytest.approx(0.4)
 
 
 def test_a_class_without_tasks_is_not_predicted() -> None:

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, TypeVar, cast
+from typing import ClassVar, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from simsched.policy.contract.base import HookView, Pace, Plan, PlanView, Pool, Transfer, param
+from simsched.policy.contract.base import (
+    HookView,
+    Pace,
+    Plan,
+    PlanView,
+    Pool,
+    Transfer,
+    Wake,
+    param,
+)
 from simsched.policy.parts.accelerator import (
     HELD,
     QUEUE,
@@ -19,6 +28,9 @@ from simsched.policy.parts.accelerator import (
 )
 from simsched.policy.parts.schedules import worker_rows
 from simsched.workload.graph import FloatArray, TaskGraph
+
+#: What a reordering policy decides when a task is submitted or ends.
+Asked: TypeAlias = Transfer | Pace | Wake
 
 
 class Release(NamedTuple):
@@ -81,7 +93,7 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
 
     def on_ready(
         self, view: HookView, state: P, task: int, worker: int
-    ) -> Pool | tuple[Pool | Transfer | Pace, ...] | None:
+    ) -> Pool | tuple[Pool | Asked, ...] | None:
         """Hold kernels back, then release what may go."""
         self.note_ready(view, state, task)
         if not self.is_managed(state, task):
@@ -91,7 +103,7 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
 
     def on_finish(
         self, view: HookView, state: P, task: int, worker: int
-    ) -> tuple[Transfer | Pace, ...] | None:
+    ) -> tuple[Asked, ...] | None:
         """Note the end, then release what may go."""
         state.issued.pop(task, None)
         self.note_finish(view, state, task)
@@ -107,7 +119,7 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
         """Yield the waiting tasks to release now; each is issued at once."""
         raise NotImplementedError
 
-    def _releases(self, view: HookView, state: P) -> Iterator[Transfer | Pace]:
+    def _releases(self, view: HookView, state: P) -> Iterator[Asked]:
         """Yield the transfers of the tasks that may go."""
         for task, decision_ps, sleep_ps in self.chosen(view, state):
             state.waiting.remove(task)

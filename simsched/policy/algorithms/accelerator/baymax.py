@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from simsched.files.units import PER_PS
-from simsched.policy import HookView, Plan, PlanView, param, preset, register, seconds_to_ps
+from simsched.policy import (
+    HookView,
+    Plan,
+    PlanView,
+    Wake,
+    param,
+    preset,
+    register,
+    seconds_to_ps,
+)
 from simsched.policy.parts.accelerator import Layout
 from simsched.policy.parts.accelerator_copies import most_batch_copies, pieces, pinned_copies
 from simsched.policy.parts.accelerator_pool import (
+    Asked,
     PoolState,
     Release,
     ReorderingPolicy,
@@ -23,16 +31,14 @@ from simsched.policy.parts.predictors import PREDICTORS, held_out_errors, predic
 from simsched.workload.graph import BoolArray, FloatArray, Int64Array, TaskGraph
 
 
-def headroom_s(target_s: float, queued_s: float, own_s: float, others_s: float) -> float:
+def headroom(target: int, queued: int, own: int, others: int) -> int:
     """Return the headroom of a query that is launched (equation 8.5)."""
-    return target_s - queued_s - own_s - others_s
+    return target - queued - own - others
 
 
-def refilled_s(
-    target_s: float, used_s: float, queued_s: float, own_s: float, done_s: float, others_s: float
-) -> float:
+def refilled(target: int, used: int, queued: int, own: int, done: int, others: int) -> int:
     """Return the headroom of a query that submits another kernel (equation 8.6)."""
-    return headroom_s(target_s - used_s, queued_s, own_s - done_s, others_s)
+    return headroom(target - used, queued, own - done, others)
 
 
 class About(NamedTuple):
@@ -42,7 +48,7 @@ class About(NamedTuple):
     direction: int
     is_query: bool
     is_pinned: bool
-    seconds: float
+    expected_ps: int
 
 
 @dataclass
@@ -50,11 +56,11 @@ class Query:
     """A query that is being processed."""
 
     began_ps: int  # when its first task was submitted
-    headroom_s: float  # what batch work may still take, T_hr
+    headroom_ps: int  # what batch work may still take, T_hr
     left: int  # tasks that have not ended
     #: expected durations of the tasks that it has submitted, and of those that have ended
-    submitted_s: float = 0.0
-    ended_s: float = 0.0
+    submitted_ps: int = 0
+    ended_ps: int = 0
 
 
 @dataclass
@@ -64,22 +70,24 @@ class BaymaxState(PoolState):
     queries: dict[int, Query] = field(default_factory=dict)
     copying: list[set[int]] = field(default_factory=lambda: [set(), set()])
     most_copies: tuple[int, int] = (1, 1)
-    self_s: FloatArray = field(default_factory=lambda: np.zeros(0))
-    part_s: FloatArray = field(default_factory=lambda: np.zeros(0))
+    target_ps: int = 0
+    #: expected durations of queries, and of tasks with the decisions about them
+    self_ps: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    part_ps: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
     n_tasks: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
     managed: BoolArray = field(default_factory=lambda: np.zeros(0, bool))
     next_piece: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))
     about: list[About] = field(default_factory=list)
+    looks_ps: int = -1  # when it has last asked to look at the pool
 
     @property
-    def least_headroom_s(self) -> float:
-        """What batch work may still take; infinity without a query."""
-        return min((query.headroom_s for query in self.queries.values()), default=math.inf)
-
-    @property
-    def queued_s(self) -> float:
+    def queued_ps(self) -> int:
         """T_q: kernels that have been issued and have not ended."""
-        return math.fsum(self.issued.values())
+        return sum(self.about[task].expected_ps for task in self.issued)
+
+    def has_headroom(self, expected_ps: int) -> bool:
+        """Return whether no query has less headroom than that."""
+        return all(expected_ps <= query.headroom_ps for query in self.queries.values())
 
 
 @register("baymax")
@@ -103,8 +111,8 @@ class Baymax(ReorderingPolicy[BaymaxState]):
     Notes
     -----
     A batch kernel is issued if its prediction does not exceed the headroom of any query
-    (:func:`headroom_s`, :func:`refilled_s`), which it reduces. Readings:
-    docs/sources/accelerators.md.
+    (:func:`headroom`, :func:`refilled`), which it reduces. The pool is looked at after everything
+    else that happens at the same time. Readings: docs/sources/accelerators.md.
 
     References
     ----------
@@ -129,11 +137,14 @@ class Baymax(ReorderingPolicy[BaymaxState]):
         follows, state.next_piece = pieces(now, graph)
         copies = (now.direction >= 0) & ~follows & self.manages_copies
         state.managed = copies | (now.is_kernel & (now.direction < 0))
-        state.part_s = state.seconds + self.decision_s * state.managed
-        parts = np.bincount(now.query[mine], state.part_s[mine], n_queries)
-        state.self_s = parts.astype(np.float64)
+        known = now.applications
+        state.target_ps = seconds_to_ps(self.target_s or (known.target_s if known else 0.0))
+        expected_ps = np.array([seconds_to_ps(each) for each in state.seconds.tolist()], np.int64)
+        state.part_ps = expected_ps + seconds_to_ps(self.decision_s) * state.managed
+        state.self_ps = np.zeros(n_queries, np.int64)
+        np.add.at(state.self_ps, now.query[mine], state.part_ps[mine])
         state.n_tasks = np.bincount(now.query[mine], minlength=n_queries)
-        columns = (now.application, now.direction, mine, pinned_copies(now), state.seconds)
+        columns = (now.application, now.direction, mine, pinned_copies(now), expected_ps)
         state.about = list(map(About, *(column.tolist() for column in columns)))
         return plan
 
@@ -162,19 +173,18 @@ class Baymax(ReorderingPolicy[BaymaxState]):
         number, now_ps = int(state.now.query[task]), view.live.now_ps()
         if number < 0:
             return
-        own_s, target_s = float(state.self_s[number]), self._target_s(state)
-        query = state.queries.get(number)
+        own_ps, query = int(state.self_ps[number]), state.queries.get(number)
         if query is None:
-            others_s = self._needed_s(state, state.queries)
-            headroom = headroom_s(target_s, state.queued_s, own_s, others_s)
-            query = Query(now_ps, headroom, int(state.n_tasks[number]))
+            others_ps = self._needed_ps(state, state.queries)
+            left_ps = headroom(state.target_ps, state.queued_ps, own_ps, others_ps)
+            query = Query(now_ps, left_ps, int(state.n_tasks[number]))
             state.queries[number] = query
         elif self.refills and state.now.is_kernel[task]:
             before = list(state.queries)[: list(state.queries).index(number)]
-            used_s, others_s = (now_ps - query.began_ps) * PER_PS, self._needed_s(state, before)
-            known_s = state.queued_s, own_s, query.submitted_s, others_s
-            query.headroom_s = refilled_s(target_s, used_s, *known_s)
-        query.submitted_s += float(state.part_s[task])
+            used_ps, others_ps = now_ps - query.began_ps, self._needed_ps(state, before)
+            known_ps = state.queued_ps, own_ps, query.submitted_ps, others_ps
+            query.headroom_ps = refilled(state.target_ps, used_ps, *known_ps)
+        query.submitted_ps += int(state.part_ps[task])
 
     def note_finish(self, view: HookView, state: BaymaxState, task: int) -> None:
         """Note the end of a query, and of a batch copy."""
@@ -187,9 +197,21 @@ class Baymax(ReorderingPolicy[BaymaxState]):
             return
         query = state.queries[number]
         query.left -= 1
-        query.ended_s += float(state.part_s[task])
+        query.ended_ps += int(state.part_ps[task])
         if query.left == 0:
             del state.queries[number]
+
+    def _releases(self, view: HookView, state: BaymaxState) -> Iterator[Wake]:
+        """Yield a look at the pool after everything else that happens now."""
+        now_ps = view.live.now_ps()
+        if state.waiting and state.looks_ps != now_ps:
+            state.looks_ps = now_ps
+            yield Wake(now_ps)
+
+    def on_wake(self, view: HookView, state: BaymaxState, tag: int) -> tuple[Asked, ...]:
+        """Pass on what may go."""
+        state.looks_ps = -1
+        return tuple(super()._releases(view, state))
 
     def chosen(self, view: HookView, state: BaymaxState) -> Iterator[Release]:
         """Yield copies and kernels that may go, in the order of their submission."""
@@ -207,14 +229,14 @@ class Baymax(ReorderingPolicy[BaymaxState]):
     def _may_go(self, state: BaymaxState, about: About) -> bool:
         """Return whether a task may be passed to the device now."""
         if about.direction < 0:
-            if state.issued and state.queued_s > self._target_s(state):
+            if state.issued and state.queued_ps > state.target_ps:
                 return False
-            return about.is_query or about.seconds <= state.least_headroom_s
+            return about.is_query or state.has_headroom(about.expected_ps)
         if about.is_query:
             return True
         if len(state.copying[about.direction]) >= state.most_copies[about.direction]:
             return False
-        return not about.is_pinned or about.seconds <= state.least_headroom_s
+        return not about.is_pinned or state.has_headroom(about.expected_ps)
 
     def _charge(self, state: BaymaxState, task: int, about: About) -> None:
         """Take batch work off the headroom of all queries; note a batch copy."""
@@ -224,18 +246,11 @@ class Baymax(ReorderingPolicy[BaymaxState]):
             state.copying[about.direction].add(task)
         if about.direction < 0 or about.is_pinned:
             for query in state.queries.values():
-                query.headroom_s -= about.seconds
+                query.headroom_ps -= about.expected_ps
 
-    def _needed_s(self, state: BaymaxState, numbers: Iterable[int]) -> float:
+    def _needed_ps(self, state: BaymaxState, numbers: Iterable[int]) -> int:
         """Return what some queries still need, in all."""
-        return math.fsum(state.self_s[q] - state.queries[q].ended_s for q in numbers)
-
-    def _target_s(self, state: BaymaxState) -> float:
-        """Return the latency target."""
-        known = state.now.applications
-        if self.target_s > 0.0 or known is None:
-            return self.target_s
-        return known.target_s
+        return sum(int(state.self_ps[q]) - state.queries[q].ended_ps for q in numbers)
 
 
 preset(

@@ -15,13 +15,12 @@ from simsched.policy import (
     Pace,
     Plan,
     PlanView,
-    Transfer,
     param,
     register,
     seconds_to_ps,
 )
 from simsched.policy.parts.accelerator import FIRST, FULL, lay_out, with_device
-from simsched.policy.parts.accelerator_pool import PoolState, Release, ReorderingPolicy
+from simsched.policy.parts.accelerator_pool import Asked, PoolState, Release, ReorderingPolicy
 from simsched.policy.parts.gpu_sharing import MULTIPROCESSORS
 from simsched.workload.graph import FloatArray, Int64Array, TaskGraph
 
@@ -215,7 +214,7 @@ class GpuEvr(ReorderingPolicy[EvrState]):
 
     def on_finish(
         self, view: HookView, state: EvrState, task: int, worker: int
-    ) -> tuple[Transfer | Pace, ...] | None:
+    ) -> tuple[Asked, ...] | None:
         """Hand out what a kernel had; its worker is at full speed for other tasks."""
         state.worker.pop(task, None)
         decisions = super().on_finish(view, state, task, worker) or ()
@@ -224,7 +223,7 @@ class GpuEvr(ReorderingPolicy[EvrState]):
             return *decisions, Pace(worker, 1.0)
         return decisions
 
-    def _releases(self, view: HookView, state: EvrState) -> Iterator[Transfer | Pace]:
+    def _releases(self, view: HookView, state: EvrState) -> Iterator[Asked]:
         """Yield the transfers of kernels that begin and the paces of those that run."""
         yield from super()._releases(view, state)
         yield from self._paces(state)
