@@ -6,7 +6,7 @@ by the factor ``max(1, o / s)``. Readings: docs/sources/accelerators.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -22,6 +22,7 @@ MULTIPROCESSORS = 15
 CONTEXT_BYTES = 64 * 1024 * 4 + 48 * 1024  #: registers and shared memory of an SM
 BLOCKS = 16  #: thread blocks that an SM holds
 MEMORY_BYTES_PER_S = 288e9
+LEAST_ISSUE = 1e-3  #: part of the instruction issues that a kernel gets beside one that needs all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,27 @@ def sides(layout: Layout) -> tuple[BoolArray, BoolArray]:
     return critical, layout.is_kernel & ~critical
 
 
+def issued_parts(needed: Sequence[float], older: int, *, is_fair: bool) -> list[float]:
+    """Return the part of the instruction issues they need that each of two sides gets.
+
+    Where they need more than there are, all get the same part of their need, or the side whose
+    kernel is older gets everything it needs and the other one the rest, however little.
+
+    >>> issued_parts([0.6, 0.6], 0, is_fair=False)  # 0.4 of 0.6 for the other one
+    [1.0, 0.6666666666666667]
+    >>> issued_parts([0.75, 0.5], 0, is_fair=True)
+    [0.8, 0.8]
+    """
+    total = needed[0] + needed[1]
+    if total <= 1.0:
+        return [1.0, 1.0]
+    if is_fair:
+        return [1.0 / total, 1.0 / total]
+    parts = [1.0, 1.0]
+    parts[1 - older] = max(1.0 - needed[older], LEAST_ISSUE) / needed[1 - older]
+    return parts
+
+
 @dataclass
 class Neighbours:
     """What kernels run beside each other on a device whose sides make room for each other."""
@@ -56,6 +78,10 @@ class Neighbours:
     filled: FloatArray = field(default_factory=lambda: np.zeros(0))
     #: parts of the device for critical and for batch kernels while both run
     shares: tuple[float, float] = (1.0, 1.0)
+    #: part of the instruction issues that a side which has all its blocks needs, 0 where sides do
+    #: not issue from the same multiprocessors; whether each gets as much of it as the other
+    issue_share: float = 0.0
+    is_fair: bool = False
     running: dict[int, int] = field(default_factory=dict)  # kernel that each busy worker executes
     #: part of its speed at which each worker computes, unless that is 1
     pace: dict[int, float] = field(default_factory=dict)
@@ -68,6 +94,10 @@ class Neighbours:
         parts = [1.0, 1.0]
         if all(wanted):
             parts = [min(1.0, s / w) for s, w in zip(self.shares, wanted, strict=True)]
+            older = int(self.side[next(iter(self.running.values()))])
+            needed = [self.issue_share * part for part in parts]
+            issued = issued_parts(needed, older, is_fair=self.is_fair)
+            parts = [part * got for part, got in zip(parts, issued, strict=True)]
         for worker, task in self.running.items():
             part = parts[self.side[task]]
             if self.pace.get(worker, 1.0) != part:

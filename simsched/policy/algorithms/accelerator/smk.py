@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from simsched.policy.parts.gpu_sharing import (
     CONTEXT_BYTES,
     MULTIPROCESSORS,
     CoRunningPolicy,
+    Neighbours,
     sides,
     switch_time_s,
 )
@@ -53,15 +53,6 @@ def drf_partition(
         used = [u + w for u, w in zip(used, demands[chosen], strict=True)]
 
 
-def warp_quota(compute_share: float, blocks: int, alone_blocks: int) -> float:
-    """Return the part of the instruction issues that a kernel gets in an epoch.
-
-    >>> warp_quota(0.6, 4, 8)
-    0.3
-    """
-    return compute_share * blocks / alone_blocks
-
-
 @register("smk")
 @dataclass(frozen=True, kw_only=True)
 class SimultaneousMultiKernel(CoRunningPolicy):
@@ -72,15 +63,16 @@ class SimultaneousMultiKernel(CoRunningPolicy):
     allocation : {"drf", "wq"}
         Thread blocks by dominant resource fairness; also instruction issues by warp quotas.
     compute_share : float
-        Part of the issue cycles that a kernel needs when it is alone.
+        Part of the instruction issues that a kernel needs when it is alone.
 
     Notes
     -----
     While kernels of both sides run, they have the parts of the largest critical and the largest
-    batch kernel (:func:`drf_partition`), slower by the sum of their quotas (:func:`warp_quota`)
-    where that is more than 1; one side alone has the whole device. A critical kernel waits until
-    the context of one thread block of each multiprocessor has been saved. Readings:
-    docs/sources/accelerators.md.
+    batch kernel (:func:`drf_partition`); one side alone has the whole device. A side needs the
+    part ``compute_share * blocks / blocks alone`` of the instruction issues, its warp quota. Where
+    both need more than all of them, the older one gets what it needs, or with quotas both the same
+    part of their need. A critical kernel waits until the context of one thread block of each
+    multiprocessor has been saved. Readings: docs/sources/accelerators.md.
 
     References
     ----------
@@ -90,6 +82,9 @@ class SimultaneousMultiKernel(CoRunningPolicy):
     allocation: str = param("drf", choices=("drf", "wq"))
     compute_share: float = param(0.6, low=0.01, high=1.0)
 
+    def start(self, view: PlanView) -> Neighbours:
+        return Neighbours(issue_share=self.compute_share, is_fair=self.allocation == "wq")
+
     def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
         """Return what the partition of thread blocks gives to both sides."""
         assert graph.occupancy is not None
@@ -97,11 +92,7 @@ class SimultaneousMultiKernel(CoRunningPolicy):
         wanted = [int(filled[mine].max(initial=0)) for mine in sides(layout)]
         demands = [[o / BLOCKS] for o in wanted]
         blocks = drf_partition(demands, [float(FULL)], [BLOCKS] * len(demands))
-        slower = 1.0
-        if self.allocation == "wq":
-            quotas = [warp_quota(self.compute_share, n, BLOCKS) for n in blocks]
-            slower = max(1.0, math.fsum(quotas))
-        parts = [o * n / (BLOCKS * FULL * slower) for o, n in zip(wanted, blocks, strict=True)]
+        parts = [o * n / (BLOCKS * FULL) for o, n in zip(wanted, blocks, strict=True)]
         return parts[0], parts[1]
 
     def switch_s(self) -> float:
