@@ -152,8 +152,9 @@ COLUMNS: dict[str, dict[str, str]] = {
         "colocated_s": "time in which services and batch jobs are both there",
         "batch_kernels": "kernels of batch jobs",
         "batch_kernels_per_s": "batch kernels that end in `colocated_s`, per second",
-        "batch_utilization_percent": "part of `colocated_s` in which a batch kernel is executed, "
-        "on however small a part of the device",
+        "batch_execution_percent": "part of `colocated_s` in which a kernel or a copy of a batch "
+        "job is executed, on however small a part of the device",
+        "batch_kernel_percent": "the same of kernels alone",
         "service_name": "name of each service",
         "service_queries": "`queries` of each",
         "service_mean_latency_s": "`mean_latency_s` of each",

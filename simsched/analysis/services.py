@@ -78,8 +78,9 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
     In a closed loop `backlog_queries` is at most one per service; where queries arrive faster than
     the device processes them, it grows with their number, and latencies with it. `colocated_s` is
     from the start to the last end of a query, or to the last end of a batch job if that is earlier.
-    A policy that keeps a part of the device free for critical kernels can have 100 %
-    `batch_utilization_percent` and low `batch_kernels_per_s`.
+    Of it, `batch_execution_percent` is the part in which a kernel or a copy of a batch job is
+    executed, `batch_kernel_percent` that of kernels alone. A policy that keeps a part of the device
+    free for critical kernels can have 100 % of both and low `batch_kernels_per_s`.
     """
     about, graph = workload.applications, workload.graph
     assert about is not None
@@ -104,10 +105,10 @@ def service_metrics(workload: Workload, times: TaskTimes) -> dict[str, Any]:
         lc_kernels = mine[is_kernel[mine] & (times.start_ps[mine] < horizon)]
         row["kernel_delays"], row["kernel_delays_min"] = _delays(times, lc_kernels, kernels)
     row["colocated_s"] = horizon * PER_PS
-    busy = _union_ps(times.start_ps[kernels], times.end_ps[kernels], horizon)
     done = int((times.end_ps[kernels] <= horizon).sum())
     row["batch_kernels_per_s"] = done / (horizon * PER_PS) if done else 0.0
-    row["batch_utilization_percent"] = 100.0 * busy / horizon if len(kernels) else 0.0
+    row["batch_kernel_percent"] = _busy_percent(times, kernels, horizon)
+    row["batch_execution_percent"] = _busy_percent(times, batch, horizon)
     return row
 
 
@@ -200,9 +201,13 @@ def _delays(
     return float(number.mean()), int(number.min())
 
 
-def _union_ps(start: NDArray[np.int64], end: NDArray[np.int64], horizon: int) -> int:
-    """Return the time before a horizon that is covered by intervals."""
-    order = np.argsort(start, kind="stable")
-    begin, until = np.minimum(start[order], horizon), np.minimum(end[order], horizon)
+def _busy_percent(times: TaskTimes, tasks: NDArray[np.int64], horizon: int) -> float:
+    """Return the part of the time before a horizon in which some of the tasks is executed."""
+    if not len(tasks):
+        return 0.0
+    order = tasks[np.argsort(times.start_ps[tasks], kind="stable")]
+    begin = np.minimum(times.start_ps[order], horizon)
+    until = np.minimum(times.end_ps[order], horizon)
     covered = np.maximum.accumulate(np.concatenate(([0], until)))
-    return int(np.maximum(until - np.maximum(begin, covered[:-1]), 0).sum())
+    busy = int(np.maximum(until - np.maximum(begin, covered[:-1]), 0).sum())
+    return 100.0 * busy / horizon

@@ -63,7 +63,8 @@ def test_columns() -> None:
         "late_queries": 1,
         "misses_target": 1,
         "colocated_s": 0.050,  # the last batch kernel ends before the last query
-        "batch_utilization_percent": 100 * (15 + 20) / 50,  # 0 to 15 and 30 to 50
+        "batch_execution_percent": 100 * (15 + 20) / 50,  # 0 to 15 and 30 to 50
+        "batch_kernel_percent": 100 * (15 + 20) / 50,
         "batch_kernels": 3,
         "batch_kernels_per_s": 3 / 0.050,
         "queue_percent": 100 * (13 + 25) / 60,
@@ -75,6 +76,16 @@ def test_columns() -> None:
         "target_s": 0.030,
     }
     assert {name: row[name] for name in expected} == pytest.approx(expected)
+
+
+def test_copies_of_batch_jobs_are_executed_too() -> None:
+    # Of 50 ms, a batch kernel runs from 0 to 10 and from 30 to 50, a batch copy from 5 to 15.
+    workload, times = two_queries()
+    ops = workload.graph.ops.copy()
+    ops[:, 5] = [np.inf, np.inf, 1.0, np.inf]
+    row = service_metrics(replace(workload, graph=replace(workload.graph, ops=ops)), times)
+    assert row["batch_kernel_percent"] == pytest.approx(100 * (10 + 20) / 50)
+    assert row["batch_execution_percent"] == pytest.approx(100 * (15 + 20) / 50)
 
 
 def test_columns_of_each_service() -> None:
@@ -103,7 +114,7 @@ def test_without_batch_jobs_all_queries_count() -> None:
     assert workload.applications is not None
     workload.applications.critical[:] = True
     row = service_metrics(workload, times)
-    assert (row["queries"], row["batch_kernels"], row["batch_utilization_percent"]) == (2, 0, 0.0)
+    assert (row["queries"], row["batch_kernels"], row["batch_execution_percent"]) == (2, 0, 0.0)
 
 
 def test_queries_after_the_batch_jobs_are_left_out() -> None:
