@@ -31,19 +31,48 @@ def test_programs_follow_the_source_and_cover_the_ranges() -> None:
 
 def test_counts_and_chains() -> None:
     workload = generate_workload(
-        "accelerator_mix", {"critical": "stem", "batch": "pf", "queries": 3, "batch_s": 1.0}
+        "accelerator_mix",
+        {"critical": "stem", "batch": "pf", "queries": 3, "batch_s": 1.0, "run_ahead": 2},
     )
     graph, about, stem = workload.graph, workload.applications, programs(0)["stem"]
     assert about is not None
     pieces = -(-stem.copy_in_bytes // 2**20) + -(-stem.copy_out_bytes // 2**20)
     for query in range(3):
         assert int((about.query == query).sum()) == 2 * stem.kernels + pieces
-    # Three queries are one chain, the two of the batch job have no edges between them.
+    # Three queries are one chain, the two loops of the batch job have no edges between them.
     roots = graph.in_degree == 0
     assert np.bincount(about.of_task[roots]).tolist() == [1, 2]
     assert graph.succ_ptr[-1] == graph.n_tasks - 3
     pinned = about.features[:, 2] == 1
     assert np.array_equal(graph.occupancy[pinned], np.full(pinned.sum(), 1000))  # type: ignore[index]
+
+
+@pytest.mark.parametrize("backend", ["simpy", "native"])
+@pytest.mark.parametrize("policy", ["mps", "priority"])
+def test_batch_kernels_are_submitted_together(backend: str, policy: str) -> None:
+    # The 8 kernels of a step of hsort, which fill the device, are submitted when its copy of 1 MB
+    # has ended, at 1e6 / 3150e6 = 0.317 ms; the copy of face takes 6.69375e6 / 3150e6 = 2.125 ms,
+    # and 0.1 ms of host code follow. So under MPS the first kernel of face begins after all of
+    # them, under priority after the one that runs. The next step begins after the copy of 0.5 MB.
+    given = {"critical": "face", "batch": "hsort", "queries": 1, "batch_s": 0.1, "deviation": 0.0}
+    workload = generate_workload("accelerator_mix", {**given, "chunk_bytes": 2**30})
+    graph, times = workload.graph, TaskTimes(workload.graph.n_tasks)
+    machine = load_machine("k40_server")
+    simulate(machine, workload, make_policy(policy), events=times, backend=backend)
+    names = np.array(graph.class_names)[graph.task_class]
+    kernels, face = np.flatnonzero(names == "hsort.kernel"), np.flatnonzero(names == "face.kernel")
+    first, copied_ps = kernels[:8], round(1e6 / 3150e6 * 1e12)
+    assert times.ready_ps[first] == pytest.approx([copied_ps] * 8, abs=1)
+    took = np.diff(np.append(times.start_ps[first], times.end_ps[first[-1]]))
+    assert np.all(took > 1e9)
+    if policy == "mps":
+        ended = times.end_ps[first[-1]]
+        assert times.start_ps[first[1:]].tolist() == times.end_ps[first[:-1]].tolist()
+    else:
+        ended = times.end_ps[first[0]]
+    assert times.start_ps[face[0]] == ended
+    back_ps = times.end_ps[first[-1]] + round(0.5e6 / 3150e6 * 1e12) + copied_ps
+    assert times.ready_ps[kernels[8]] == pytest.approx(back_ps, abs=3)
 
 
 def test_the_limit_of_tasks_is_checked_before_anything_is_made(

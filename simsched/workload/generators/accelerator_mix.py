@@ -4,16 +4,21 @@ Each service is a closed loop (or, with `load`, a Poisson process) of queries; a
 
     copy in, K times (host code, kernel), copy out
 
-so that the next task is submitted when the one before has come back. Each batch job is `run_ahead`
-chains of steps ``copy in, kernels, copy out`` per instance, which is how far the job may submit
-ahead.
+so that the next task is submitted when the one before has come back. Each batch job is a loop of
+steps per instance:
+
+    copy in, K kernels, copy out
+
+whose kernels are submitted together when the copy in has come back; the next step begins when the
+copy out has. `run_ahead` such loops side by side are a job that submits further ahead.
 
 * *Kinds.* ``cpu`` runs host code, ``gpu`` kernels, ``copy_in`` and ``copy_out`` copies.
 * *Tasks.* For each query K kernels, K pieces of host code and its copies; a batch job has as many
   steps as take `batch_s` seconds on a free device. A copy from pinned memory is one task, which has
   the copy engine to itself; a copy from pageable memory is a chain of ceil(bytes / `chunk_bytes`)
   tasks of occupancy 1, because the driver stages it through small pinned buffers.
-* *Edges.* Along the chains; in a closed loop also from the end of a query to the next one.
+* *Edges.* Along queries and copies; in a closed loop also from the end of a query to the next one.
+  In a step from the copy in to every kernel, and from every kernel to the copy out.
 * *Operations.* One per nanosecond of solo duration for kernels. Durations and what a runtime sees
   of a task (`Applications.features`) are in :mod:`simsched.workload.accelerator_programs`.
 * *Blocks.* Two: buffers in pageable and in pinned memory.
@@ -22,6 +27,7 @@ ahead.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, NamedTuple
 
@@ -61,7 +67,7 @@ def accelerator_mix(
     critical: str = "face",
     batch: str = "hw",
     instances: Count = 1,
-    run_ahead: Count = 2,
+    run_ahead: Count = 1,
     queries: Count = 400,
     batch_s: Seconds = 60.0,
     load: Annotated[float, Bounds(0.0, 100.0)] = 0.0,
@@ -82,7 +88,7 @@ def accelerator_mix(
     instances : int
         Instances of each batch job.
     run_ahead : int
-        Chains of each instance: how many steps it submits before the first has ended.
+        Steps that each instance has submitted at a time.
     queries : int
         Queries of each service.
     batch_s : float
@@ -167,19 +173,19 @@ class _Draw:
         seconds: float,
         share: int,
         size: float,
-        after: int,
+        after: Sequence[int],
         query: int,
         moved: tuple[int, int] = (0, PAGEABLE),
     ) -> int:
-        """Add a task, which may have bytes to move and their buffer, after another; return it."""
+        """Add a task, which may have bytes to move and their buffer, after others; return it."""
         application = len(self.names) - 1
         self.tasks.append(_Task(kind, name, seconds, share, size, application, query, *moved))
-        if after >= 0:
-            self.edges.append((after, len(self.tasks) - 1))
-        return len(self.tasks) - 1
+        number = len(self.tasks) - 1
+        self.edges.extend((task, number) for task in after)
+        return number
 
-    def copy(self, program: Program, kind: int, after: int, query: int) -> int:
-        """Add a copy; return its last task."""
+    def copy(self, program: Program, kind: int, after: Sequence[int], query: int) -> Sequence[int]:
+        """Add a copy; return its last task, or what comes before where nothing is copied."""
         whole = program.copy_in_bytes if kind == COPY_IN else program.copy_out_bytes
         if program.is_pinned:
             piece, share, buffer, ending = whole, FULL, PINNED_BUFFER, "_pinned"
@@ -189,7 +195,7 @@ class _Draw:
         for start in range(0, whole, piece):
             n_bytes = min(piece, whole - start)
             moved = n_bytes, buffer
-            after = self.add(kind, name, 0.0, share, float(n_bytes), after, query, moved)
+            after = (self.add(kind, name, 0.0, share, float(n_bytes), after, query, moved),)
         return after
 
     def deviate(self, seconds: FloatArray, kind: str) -> FloatArray:
@@ -252,7 +258,7 @@ def _copy_tasks(program: Program, chunk_bytes: int) -> int:
 
 
 def _steps(program: Program, run_ahead: int, batch_s: float) -> int:
-    """Return the steps of an instance of a batch job; every chain has one."""
+    """Return the steps of an instance of a batch job; every loop has one."""
     return max(run_ahead, math.ceil(batch_s / program.step_s))
 
 
@@ -272,7 +278,7 @@ def _add_service(draw: _Draw, program: Program, queries: int, load: float) -> No
     weights *= program.kernels / weights.sum()
     alone_s = program.step_s + program.kernels * draw.gap_s
     arrivals = _arrivals_s(draw, float(alone_s), queries, load) if load > 0 else None
-    last = -1
+    last: Sequence[int] = ()
     for number in range(queries):
         query, first = draw.n_queries, len(draw.tasks)
         draw.n_queries += 1
@@ -282,15 +288,15 @@ def _add_service(draw: _Draw, program: Program, queries: int, load: float) -> No
             draw.deviate(sizes, "critical"),
             draw.deviate(sizes, "library"),
         )
-        last = draw.copy(program, COPY_IN, -1 if arrivals is not None else last, query)
+        last = draw.copy(program, COPY_IN, () if arrivals is not None else last, query)
         if arrivals is not None:
             draw.arrival_s[first] = float(arrivals[number])
         for k in range(program.kernels):
             if draw.gap_s > 0:
-                last = draw.add(CPU, "host", draw.gap_s, 0, draw.gap_s, last, query)
+                last = (draw.add(CPU, "host", draw.gap_s, 0, draw.gap_s, last, query),)
             name = f"{program.name}.kernel" if k % 2 == 0 else "library"
             took, size = float(seconds[k]), float(sizes[k])
-            last = draw.add(GPU, name, took, program.occupancy, size, last, query)
+            last = (draw.add(GPU, name, took, program.occupancy, size, last, query),)
         last = draw.copy(program, COPY_OUT, last, query)
 
 
@@ -298,12 +304,13 @@ def _add_job(draw: _Draw, program: Program, name: str, run_ahead: int, batch_s: 
     """Add the steps of one instance of a batch job."""
     draw.names.append(name)
     draw.critical.append(False)
-    ends = [-1] * run_ahead
+    ends: list[Sequence[int]] = [()] * run_ahead
     for step in range(_steps(program, run_ahead, batch_s)):
         sizes = draw.rng.uniform(0.0, 1.0, program.kernels)
         seconds = draw.deviate(divergent_duration_s(program.kernel_s, sizes), "batch")
-        last = draw.copy(program, COPY_IN, ends[step % run_ahead], -1)
-        for k in range(program.kernels):
-            took, size = float(seconds[k]), float(sizes[k])
-            last = draw.add(GPU, f"{program.name}.kernel", took, program.occupancy, size, last, -1)
-        ends[step % run_ahead] = draw.copy(program, COPY_OUT, last, -1)
+        copied = draw.copy(program, COPY_IN, ends[step % run_ahead], -1)
+        kernels = [
+            draw.add(GPU, f"{program.name}.kernel", took, program.occupancy, size, copied, -1)
+            for took, size in zip(seconds.tolist(), sizes.tolist(), strict=True)
+        ]
+        ends[step % run_ahead] = draw.copy(program, COPY_OUT, kernels, -1)
