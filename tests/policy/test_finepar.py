@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
+from simsched.analysis.services import TaskTimes
 from simsched.engine.conformance import compare
 from simsched.engine.run import simulate
 from simsched.machine import load_machine
@@ -17,15 +19,16 @@ from simsched.policy.algorithms.divided_work.finepar import (
     THRESHOLDS,
     FinePar,
     climb,
+    divisions,
     features,
     fit,
     predicted_s,
 )
 from simsched.policy.contract.base import PlanView
-from simsched.policy.parts.division_steps import sides_of
-from simsched.policy.parts.sparse_division import measured
+from simsched.policy.parts.division_steps import COPY_IN, CPU_PART, Sides, sides_of
+from simsched.policy.parts.sparse_division import Devices, divided_rows, measured
 from simsched.workload.registry import generate_workload
-from simsched.workload.sparse_rows import MatrixWorkload, RowCosts, band_rows, rmat_rows
+from simsched.workload.sparse_rows import MatrixWorkload, RowCosts, SparseRows, band_rows, rmat_rows
 
 MACHINE = load_machine("e5620_m2090")
 
@@ -73,7 +76,7 @@ def test_a_fitted_model_reproduces_a_linear_performance() -> None:
     parts = [rng.integers(1, 50, size) for size in (10, 40, 100, 300, 900, 2000, 7000)]
     truth = np.array([1e3, -2.0, 5e4, 3e3, 1e5])
     seconds = [int(p.sum()) / float(np.dot(truth, features(p))) for p in parts]
-    found = fit(parts, seconds)
+    found = fit([*zip(parts, seconds, strict=True), (parts[0][:0], 0.0)])
     for part, time in zip(parts, seconds, strict=True):
         assert predicted_s(found, part) == pytest.approx(time, rel=1e-6)
     assert predicted_s(-truth * 0, parts[0]) == float("inf")
@@ -83,6 +86,51 @@ def test_a_fitted_model_reproduces_a_linear_performance() -> None:
 def test_hill_climbing_stops_where_no_neighbour_is_better() -> None:
     costs = [9.0, 7.0, 8.0, 3.0, 2.0, 2.0, 6.0]
     assert [climb(costs.__getitem__, start, 7) for start in (0, 2, 5, 6)] == [1, 4, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("copy_bytes_per_s", "expected"),
+    # 80 bytes for the processor at 8 B/s, 20 for the device, which computes 5 s after a launch of
+    # 1 s; main memory moves 10 B/s. A copy at 4 B/s leaves 6: 5 s, in which 30 bytes are read, then
+    # 50 / 8 s. One at 8 B/s and the thread get 5 each: 4 s, 20 bytes, then 60 / 8 s.
+    [(4.0, (5 + 50 / 8, 5 + 6)), (8.0, (4 + 60 / 8, 4 + 6))],
+)
+def test_both_sides_share_the_memory(
+    copy_bytes_per_s: float, expected: tuple[float, float]
+) -> None:
+    costs = RowCosts(1.0, 1.0, 1, 0.0, nonzero_bytes=1, result_bytes=0)
+    devices = Devices(costs, 100.0, 4.0, 1, 1.0, 0.0, 10.0, 8.0, copy_bytes_per_s)
+    assert devices.together_s(np.array([80]), np.array([15, 5])) == pytest.approx(expected)
+    assert devices.together_s(np.array([1000]), np.array([], int)) == (125.0, 0.0)
+
+
+@pytest.mark.parametrize("threshold", [16, 128])
+def test_training_runs_take_as_long_as_both_sides_together(threshold: int) -> None:
+    workload = matrix(scale=14, nonzero_bytes=8)
+    view, rows = view_of(workload), workload.rows.nonzeros
+    sides, mine = sides_of(view, 0), rows <= threshold
+
+    class Fixed(FinePar):
+        def threshold(self, view: PlanView, sides: Sides, program: MatrixWorkload) -> int:
+            return threshold
+
+    times = TaskTimes(divided_rows(view, sides, workload, mine).graph.n_tasks)
+    simulate(MACHINE, workload, Fixed(), events=times)
+    ends_s, n_cpu = times.end_ps * 1e-12, len(sides.cpu)
+    found = measured(view, sides, workload.costs).together_s(rows[~mine], rows[mine])
+    assert found == pytest.approx((ends_s[:n_cpu].max(), ends_s[-1]), rel=0.03)
+
+
+def test_tuning_does_not_end_at_thresholds_that_divide_alike() -> None:
+    # No row of this matrix has more than 512 and at most 1024 non-zeros, so that both thresholds
+    # divide it alike and a climb from 2048 ended there; the best one is 16.
+    workload = generate_workload("spmv", {"scale": 16})
+    assert isinstance(workload, MatrixWorkload)
+    rows = workload.rows.nonzeros
+    view, policy = view_of(workload), FinePar()
+    assert list(divisions(rows)) != list(THRESHOLDS)
+    assert policy.threshold(view, sides_of(view, 0), workload) == 16
+    assert simulate(MACHINE, workload, policy).makespan_s < 0.6e-3
 
 
 def test_types_of_matrices() -> None:
@@ -103,7 +151,7 @@ def test_the_division_is_close_to_the_best_threshold(kind: str) -> None:
 
     def time(threshold: int) -> float:
         mine = nonzeros <= threshold
-        return max(devices.gpu_s(nonzeros[mine]), devices.cpu_s(nonzeros[~mine]))
+        return max(devices.together_s(nonzeros[~mine], nonzeros[mine]))
 
     best = min(time(threshold) for threshold in THRESHOLDS)
     chosen = policy.threshold(view, sides, workload)
@@ -129,7 +177,21 @@ def test_both_sides_together_beat_each_alone() -> None:
     time = simulate(MACHINE, workload, FinePar()).makespan_s
     rows, view = workload.rows.nonzeros, view_of(workload)
     devices = measured(view, sides_of(view, 0), workload.costs)
-    assert time < min(devices.cpu_s(rows), devices.gpu_s(rows))
+    nothing = rows[:0]
+    assert time < min(devices.together_s(rows, nothing)[0], devices.together_s(nothing, rows)[1])
+
+
+@pytest.mark.parametrize(("share", "first"), [(0.0, 0), (0.5, 3), (1.0, 5)])
+def test_a_row_split_gives_the_first_rows_to_the_device(share: float, first: int) -> None:
+    # Of 20 non-zeros, the first three rows have 2 + 4 + 4 = 10, one half.
+    rows = np.array([2, 4, 4, 9, 1])
+    workload = matrix(nonzero_bytes=8)
+    workload = replace(workload, rows=SparseRows(rows, rows))
+    prepared = make_policy("row_split", {"share": share}).prepare(view_of(workload)).graph
+    assert prepared.ops[0][prepared.task_class == CPU_PART].sum() == 4.0 * rows[first:].sum()
+    copies = np.flatnonzero(prepared.task_class == COPY_IN)
+    read = prepared.read_bytes[prepared.access_ptr[copies[0]] : prepared.access_ptr[copies[0] + 1]]
+    assert read.sum() == 8 * rows[:first].sum()
 
 
 def test_steps_of_hill_climbing_are_positions() -> None:
@@ -140,5 +202,6 @@ def test_steps_of_hill_climbing_are_positions() -> None:
     assert found in THRESHOLDS
 
 
-def test_backends_agree() -> None:
-    assert compare(MACHINE, matrix(), make_policy("finepar")).difference == ""
+@pytest.mark.parametrize("policy", ["finepar", "row_split"])
+def test_backends_agree(policy: str) -> None:
+    assert compare(MACHINE, matrix(), make_policy(policy)).difference == ""

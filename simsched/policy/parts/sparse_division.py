@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from simsched.files.units import PER_PS
 from simsched.policy.contract.base import PlanView
 from simsched.policy.parts.division_steps import (
     CLASSES,
@@ -19,7 +21,7 @@ from simsched.policy.parts.division_steps import (
     Sides,
     group_of_worker,
 )
-from simsched.policy.parts.host_memory import host_path
+from simsched.policy.parts.host_memory import host_path, nearest_host
 from simsched.policy.parts.static_order import ScheduledWorkload
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.division import Division
@@ -34,22 +36,61 @@ class Devices:
     costs: RowCosts  # what rows cost
     cpu_ops_per_s: float  # speed of all threads of the processor together, and of the device
     gpu_ops_per_s: float
-    launch_s: float  # time of a launch with its two copies, and of a copied byte
-    byte_s: float
+    threads: int  # of the processor
+    launch_s: float  # time of a launch, and of setting up a copy
+    copy_s: float
+    memory_bytes_per_s: float  # rate of main memory, of a thread, and of a copy
+    thread_bytes_per_s: float
+    copy_bytes_per_s: float
 
-    def cpu_s(self, nonzeros: Int64Array) -> float:
-        """Return the seconds of rows on the processor."""
-        return self.costs.on_cpu(nonzeros) / self.cpu_ops_per_s
+    def together_s(self, cpu: Int64Array, gpu: Int64Array) -> tuple[float, float]:
+        """Return the seconds of rows on the processor, and of others on the device meanwhile.
 
-    def gpu_s(self, nonzeros: Int64Array) -> float:
-        """Return the seconds of rows on the device, copies and launch included."""
-        if not len(nonzeros):
-            return 0.0
-        moved = int(nonzeros.sum()) * self.costs.nonzero_bytes
-        moved += len(nonzeros) * self.costs.result_bytes
-        return (
-            self.launch_s + moved * self.byte_s + self.costs.on_gpu(nonzeros) / self.gpu_ops_per_s
+        Both begin at the same time. Threads read and compute at once; the device copies, computes,
+        copies back. What copies and threads move at the same time shares main memory.
+        """
+        left, clock_s, reads_s = float(self._moved(cpu)), 0.0, 0.0
+        for pause_s, copied in self._phases(gpu):
+            for is_copy, amount in ((False, pause_s), (True, copied)):
+                todo = amount
+                while todo > 0.0:
+                    threads_rate, copy_rate = self.rates(left > 0.0, is_copy)
+                    rate = copy_rate if is_copy else 1.0
+                    passed_s = todo / rate
+                    if left > 0.0 and left / threads_rate < passed_s:
+                        passed_s = left / threads_rate
+                        reads_s = clock_s + passed_s
+                        todo, left = todo - rate * passed_s, 0.0
+                    else:
+                        todo, left = 0.0, left - threads_rate * passed_s
+                    clock_s += passed_s
+        if left > 0.0:
+            reads_s = clock_s + left / self.rates(True, False)[0]
+        return max(reads_s, self.costs.on_cpu(cpu) / self.cpu_ops_per_s), clock_s
+
+    def rates(self, reads: bool, copies: bool) -> tuple[float, float]:
+        """Return bytes per second of all threads that read, and of a copy, as memory is shared."""
+        threads, copy = (
+            self.threads * self.thread_bytes_per_s * reads,
+            self.copy_bytes_per_s * copies,
         )
+        if threads + copy <= self.memory_bytes_per_s:
+            return threads, copy
+        fair = self.memory_bytes_per_s / (self.threads + copies)
+        copy = min(copy, max(fair, self.memory_bytes_per_s - threads))
+        return min(threads, self.memory_bytes_per_s - copy), copy
+
+    def _moved(self, nonzeros: Int64Array) -> int:
+        """Return the bytes that rows and their results are."""
+        results = len(nonzeros) * self.costs.result_bytes
+        return int(nonzeros.sum()) * self.costs.nonzero_bytes + results
+
+    def _phases(self, nonzeros: Int64Array) -> Iterator[tuple[float, float]]:
+        """Yield what the device does with rows: seconds without copies, then bytes of a copy."""
+        if len(nonzeros):
+            kernel_s = self.launch_s + self.costs.on_gpu(nonzeros) / self.gpu_ops_per_s
+            yield self.copy_s, float(int(nonzeros.sum()) * self.costs.nonzero_bytes)
+            yield kernel_s + self.copy_s, float(len(nonzeros) * self.costs.result_bytes)
 
 
 def any_rows(program: MatrixWorkload) -> Workload:
@@ -73,12 +114,21 @@ def any_rows(program: MatrixWorkload) -> Workload:
 
 def measured(view: PlanView, sides: Sides, costs: RowCosts) -> Devices:
     """Return how fast the two sides are."""
-    cpu = group_of_worker(view, sides.cpu[0])
-    worker = sides.devices[0]
-    gpu = group_of_worker(view, worker)
-    path_s, bytes_per_s = host_path(view.machine, int(view.worker_domain[worker]))
-    launch = view.machine.costs.kernel_launch_ps * 1e-12 + 2 * path_s
-    return Devices(costs, cpu.ops_per_s * len(sides.cpu), gpu.ops_per_s, launch, 1.0 / bytes_per_s)
+    machine, worker = view.machine, sides.devices[0]
+    cpu, gpu = group_of_worker(view, sides.cpu[0]), group_of_worker(view, worker)
+    home = int(view.worker_domain[sides.cpu[0]])
+    copy_s, copy_bytes_per_s = host_path(machine, int(view.worker_domain[worker]))
+    return Devices(
+        costs,
+        cpu_ops_per_s=cpu.ops_per_s * len(sides.cpu),
+        gpu_ops_per_s=gpu.ops_per_s,
+        threads=len(sides.cpu),
+        launch_s=machine.costs.kernel_launch_ps * PER_PS,
+        copy_s=copy_s,
+        memory_bytes_per_s=machine.nodes[nearest_host(machine, home)].bandwidth_bytes_per_s,
+        thread_bytes_per_s=host_path(machine, home)[1],
+        copy_bytes_per_s=copy_bytes_per_s,
+    )
 
 
 class _Task(NamedTuple):

@@ -41,14 +41,15 @@ def features(nonzeros: Int64Array) -> list[float]:
     return [mean, variance, math.log2(len(nonzeros)), math.log2(max(total, 1)), 1.0]
 
 
-def fit(parts: list[Int64Array], seconds: list[float]) -> FloatArray:
+def fit(runs: list[tuple[Int64Array, float]]) -> FloatArray:
     """Return the coefficients C1 to C5 of a device's performance by least squares.
 
-    Performance is non-zeros per second.
+    Performance is non-zeros per second; parts without any say nothing.
     """
-    wanted = [int(part.sum()) / max(time, 1e-15) for part, time in zip(parts, seconds, strict=True)]
-    found = np.linalg.lstsq(np.array([features(part) for part in parts]), np.array(wanted))[0]
-    return np.asarray(found, np.float64)
+    had = [(part, seconds) for part, seconds in runs if part.any()]
+    wanted = [int(part.sum()) / max(seconds, 1e-15) for part, seconds in had]
+    known = np.array([features(part) for part, _ in had])
+    return np.asarray(np.linalg.lstsq(known, np.array(wanted))[0], np.float64)
 
 
 def predicted_s(coefficients: FloatArray, nonzeros: Int64Array) -> float:
@@ -138,7 +139,8 @@ class FinePar(PlacedPolicy[None]):
         kind = self.matrix_type(program.rows, view.rng)
         for_cpu, for_gpu = self.models(devices, kind)
         nonzeros = program.rows.nonzeros
-        parts = [(nonzeros[mine], nonzeros[~mine]) for mine in divisions(nonzeros)]
+        choices = divisions(nonzeros)
+        parts = [(nonzeros[mine], nonzeros[~mine]) for mine in choices.values()]
 
         def cost(position: int) -> float:
             gpu, cpu = parts[position]
@@ -149,9 +151,9 @@ class FinePar(PlacedPolicy[None]):
             abs(math.log((int(gpu.sum()) + 1) / (int(cpu.sum()) + 1)) - peak) for gpu, cpu in parts
         ]
         start = distance.index(min(distance))
-        choices = range(start % self.step, len(THRESHOLDS), self.step)
-        found = climb(lambda i: cost(choices[i]), choices.index(start), len(choices))
-        return THRESHOLDS[choices[found]]
+        steps = range(start % self.step, len(parts), self.step)
+        found = climb(lambda i: cost(steps[i]), steps.index(start), len(steps))
+        return list(choices)[steps[found]]
 
     def matrix_type(self, rows: SparseRows, rng: np.random.Generator) -> int:
         """Return the type of a matrix from a sample of its rows."""
@@ -163,13 +165,14 @@ class FinePar(PlacedPolicy[None]):
 
     def models(self, devices: Devices, kind: int) -> tuple[FloatArray, FloatArray]:
         """Return the coefficients of processor and device, fitted on matrices of one type."""
-        pairs = [(rows, mine) for rows in training_rows(kind) for mine in divisions(rows)]
-        cpu = [rows[~mine] for rows, mine in pairs if rows[~mine].any()]
-        gpu = [rows[mine] for rows, mine in pairs if rows[mine].any()]
-        return (
-            fit(cpu, [devices.cpu_s(part) for part in cpu]),
-            fit(gpu, [devices.gpu_s(part) for part in gpu]),
-        )
+        cpu: list[tuple[Int64Array, float]] = []
+        gpu: list[tuple[Int64Array, float]] = []
+        for rows in training_rows(kind):
+            for mine in divisions(rows).values():
+                cpu_s, gpu_s = devices.together_s(rows[~mine], rows[mine])
+                cpu.append((rows[~mine], cpu_s))
+                gpu.append((rows[mine], gpu_s))
+        return fit(cpu), fit(gpu)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         program = view.workload
@@ -178,9 +181,21 @@ class FinePar(PlacedPolicy[None]):
         return own_lists(program.worker)
 
 
-def divisions(nonzeros: Int64Array) -> list[BoolArray]:
-    """Return which rows the device gets with each threshold: the short ones."""
-    return [nonzeros <= threshold for threshold in THRESHOLDS]
+def divisions(nonzeros: Int64Array) -> dict[int, BoolArray]:
+    """Return which rows the device gets by threshold: the short ones.
+
+    Of thresholds that divide the rows alike only the first is there, since tuning among them would
+    end where nothing changes.
+
+    >>> list(divisions(np.array([3, 20, 20, 300])))
+    [16, 32, 512]
+    """
+    found: dict[int, BoolArray] = {}
+    for threshold in THRESHOLDS:
+        mine: BoolArray = nonzeros <= threshold
+        if not any(int(mine.sum()) == int(other.sum()) for other in found.values()):
+            found[threshold] = mine
+    return found
 
 
 @cache
