@@ -90,7 +90,7 @@ def prepare(
             "graph without spawns that runs once, or a machine with kernels for its classes"
         )
     timed = without_accesses(_at_speed_of(timed, machine))
-    timed = replace(timed, block_bytes=graph.block_bytes[:0])
+    timed = replace(timed, block_bytes=graph.block_bytes[:0], alternate_block=None)
     used += _access_sentences(graph, False)
     if workload.init is not None:
         used.append("Initialisation: not simulated, nor part of the measured makespan.")

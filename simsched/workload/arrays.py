@@ -107,6 +107,10 @@ class GraphArrays(Shown):
         Where data are copied, the block is brought back to the host's memory when the copy is in
         nobody's way. None when the program says nothing (an array without a true entry becomes
         None).
+    alternate_block : ndarray of int32, shape (n_blocks,), optional
+        Block that takes the place of each one in iterations 2, 4, ..., and the other way round:
+        arrays that change places after every sweep. Others have their own number. None when all
+        iterations use the same blocks.
     codelets : tuple of str, optional
         Measured codelet of each class, in the order of `class_names`: on a machine with timings,
         tasks last as long as these were measured to. None: operations are as given.
@@ -141,6 +145,7 @@ class GraphArrays(Shown):
     access_share: FloatArray | None = None
     access_after: Int32Array | None = None
     access_final: BoolArray | None = None
+    alternate_block: Int32Array | None = None
     codelets: tuple[str, ...] | None = None
     task_names: tuple[str, ...] | None = None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -42,6 +43,26 @@ class TaskGraph(GraphArrays):
             and the spawn tree.
         """
         validate_graph(self)
+
+    def in_iteration(self, number: int) -> TaskGraph:
+        """Return the graph with the blocks of an iteration.
+
+        Parameters
+        ----------
+        number : int
+            The iteration, from 1; 0 is the initialisation.
+
+        Returns
+        -------
+        TaskGraph
+            This one, or in iterations 2, 4, ... one with the blocks of `alternate_block`.
+        """
+        return self if number % 2 or self.alternate_block is None else self._alternated
+
+    @cached_property
+    def _alternated(self) -> TaskGraph:
+        assert self.alternate_block is not None
+        return replace(self, access_block=self.alternate_block[self.access_block])
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +116,12 @@ class Workload(Shown):
         Returns
         -------
         TaskGraph
-            That of the program, unless iterations vary.
+            That of the program, unless iterations vary or use its blocks in turn.
         """
         if number == 0 and self.init is not None:
             return self.init
-        return self.graph if self.varying is None else self.varying.graph(number)
+        graph = self.graph if self.varying is None else self.varying.graph(number)
+        return graph.in_iteration(number)
 
     def changed(
         self, change: Callable[[TaskGraph], TaskGraph], *, init: TaskGraph | None

@@ -8,12 +8,13 @@ is divided: `cutoff_rows`, or 1 + the largest number of rows in a leaf):
   leaves. Division in halves gives 2 L - 1 tasks, with L = 2^k when R = 2^k n and n < c <= 2 n. The
   irregular tree is :func:`~simsched.workload.spawn_tree.unbalanced`.
 * *Blocks.* The initialisation divides in the same way until a piece is no larger than a block; each
-  such piece is one block. A block holds its rows of all copies, ``rows * C * e * m`` bytes: the
-  copies swap roles after every sweep, so that a row's traffic meets the same block in every
-  iteration.
+  such piece is one block of each copy, ``rows * C * e`` bytes. The blocks of the first copy come
+  first. The copies change places after every sweep (`TaskGraph.alternate_block`), unless the second
+  one is only read. *Interleaved* copies share their blocks.
 * *Bytes.* A leaf with rows f to l - 1 reads rows f - h to l + h - 1, clipped to the matrix, of one
-  copy and writes its own rows of the other, which it also reads with `write_allocate`; each block
-  is accessed once, in the order of rows.
+  copy and writes its own rows of the other, which it also reads with `write_allocate`. In place it
+  writes its own rows of the copy that it reads, and reads them of the other one, if there is one.
+  Blocks are accessed in the order of rows, once each, what is read before what is written.
 * *Operations.* ``C * ops_per_element`` per row, in the leaves.
 * *Initialisation.* Leaves write all bytes of the blocks they cover.
 
@@ -60,7 +61,7 @@ class RowSweep:
 
     columns: int
     element_bytes: int
-    #: Copies of the matrix that a block holds.
+    #: Copies of the matrix.
     copies: int
     #: Rows that a leaf reads above and below its own.
     halo_rows: int
@@ -72,14 +73,34 @@ class RowSweep:
     inner_ops: float
     #: How often a leaf goes over its rows.
     passes: int = 1
+    #: Whether the copy that is read is written, too; the other one holds a right-hand side.
+    in_place: bool = False
+    #: Whether a block holds a row of one copy behind that of the other.
+    is_interleaved: bool = False
 
     @property
     def row_bytes(self) -> int:
         """Bytes of one row of all copies."""
         return self.columns * self.element_bytes * self.copies
 
+    @property
+    def arrays(self) -> int:
+        """Blocks of a piece of rows."""
+        return 1 if self.is_interleaved else self.copies
+
+    def block_bytes(self, bounds: Int64Array) -> Int64Array:
+        """Return the sizes of all blocks."""
+        return np.tile(np.diff(bounds) * (self.row_bytes // self.arrays), self.arrays)
+
+    def alternates(self, bounds: Int64Array) -> Int64Array | None:
+        """Return which blocks change places after a sweep."""
+        if self.arrays == 1 or self.in_place or self.passes % 2 == 0:
+            return None
+        blocks = np.arange(len(bounds) - 1)
+        return np.concatenate([blocks + len(blocks), blocks])
+
     def graph(self, tree: SpawnTree, bounds: Int64Array) -> TaskGraph:
-        """Return the task graph of one sweep; block b begins at row ``bounds[b]``."""
+        """Return the task graph of one sweep; a piece of rows begins at row ``bounds[b]``."""
         inner = np.where(tree.is_leaf, 0.0, self.inner_ops)
         work = (tree.last - tree.first) * (self.columns * self.ops_per_element * self.passes)
         return build_graph(
@@ -89,7 +110,8 @@ class RowSweep:
             class_names=("divide", "sweep"),
             children=tree.children,
             accessed=self._accesses(tree, bounds),
-            block_bytes=np.diff(bounds) * self.row_bytes,
+            block_bytes=self.block_bytes(bounds),
+            alternate_block=self.alternates(bounds),
         )
 
     def _accesses(self, tree: SpawnTree, bounds: Int64Array) -> Accesses:
@@ -103,12 +125,29 @@ class RowSweep:
         touched = overlaps(read_first, read_last, bounds)
         owner, block = touched.owner, touched.part
         own = np.minimum(last[owner], bounds[block + 1]) - np.maximum(first[owner], bounds[block])
-        own_rows = np.maximum(own, 0)
-        fetched = own_rows if self.write_allocate and self.copies > 1 else 0
         line = self.columns * self.element_bytes
-        once = leaves[owner], block, (touched.items + fetched) * line, own_rows * line
-        task, which, read, written = (np.tile(values, self.passes) for values in once)
-        return accesses(task, which, read, written, tree.n_tasks)
+        seen, own_bytes = touched.items * line, np.maximum(own, 0) * line
+        is_second_read = self.copies > 1 and (self.in_place or self.write_allocate)
+        fetched = own_bytes if is_second_read else np.zeros_like(own_bytes)
+        if self.arrays == 1:
+            task, which, read, written = (
+                np.tile(values, self.passes)
+                for values in (leaves[owner], block, seen + fetched, own_bytes)
+            )
+            return accesses(task, which, read, written, tree.n_tasks)
+        # Behind what is read of a block come the leaf's own rows of the second copy.
+        from_piece = np.repeat(np.arange(len(block)), 1 + (own > 0))
+        is_second = np.append(False, from_piece[1:] == from_piece[:-1])
+        copy = is_second[None, :] ^ (np.arange(self.passes)[:, None] % 2 * (not self.in_place))
+        read = np.where(is_second, fetched[from_piece], seen[from_piece])
+        written = np.where(is_second != self.in_place, own_bytes[from_piece], 0)
+        return accesses(
+            np.tile(leaves[owner][from_piece], self.passes),
+            (block[from_piece] + copy * (len(bounds) - 1)).ravel(),
+            np.tile(read, self.passes),
+            np.tile(written, self.passes),
+            tree.n_tasks,
+        )
 
 
 @dataclass(frozen=True)
@@ -135,7 +174,7 @@ class Rows:
     def first_touch(
         self, bounds: Int64Array, block_bytes: Int64Array, ops_per_row: float
     ) -> TaskGraph:
-        """Return the initialisation."""
+        """Return the initialisation of one or several arrays."""
         tree = self.division.grow(self.rows, self.touch_cutoff)
         return first_touch_tree(tree, bounds, block_bytes, ops_per_row)
 
@@ -198,6 +237,7 @@ def row_sweep(
     halo_rows: HaloRows = 1,
     colours: Colours = 1,
     passes: Count = 1,
+    in_place: bool = False,
     write_allocate: bool = True,
     ops_per_element: Cost | None = None,
     init_ops_per_element: Cost = 2.0,
@@ -238,6 +278,8 @@ def row_sweep(
         Half sweeps of an iteration, one for each colour; or one sweep in the order of rows.
     passes : int
         How often a leaf goes over its rows in one iteration.
+    in_place : bool
+        Write the copy that is read; a second one is only read.
     write_allocate : bool
         Whether stores to the second copy first read what they overwrite, as cached stores do.
     ops_per_element : float, optional
@@ -262,6 +304,7 @@ def row_sweep(
         ops_per_element / colours,
         inner_ops,
         passes,
+        in_place,
     )
     division = divide_unevenly if irregular else divide_in_halves
     if leaf_bytes is None:
@@ -286,6 +329,6 @@ def row_sweep(
         )
     check_size(name, data_bytes=3 * rows * sweep.row_bytes * passes)
     bounds = divided.bounds()
-    sizes = np.diff(bounds) * sweep.row_bytes
+    sizes = sweep.block_bytes(bounds)
     init = divided.first_touch(bounds, sizes, lines * columns * copies * init_ops_per_element)
     return Workload(name, sweep.graph(divided.tree(), bounds), colours * iterations, init)

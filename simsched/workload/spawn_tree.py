@@ -235,13 +235,17 @@ def first_touch_tree(
 ) -> TaskGraph:
     """Return an initialisation whose leaves write every byte of the blocks they cover.
 
-    Block b holds the items ``bounds[b]`` to ``bounds[b + 1] - 1``.
+    Block b holds the items ``bounds[b]`` to ``bounds[b + 1] - 1``. Several arrays have their blocks
+    one after the other, and of each piece the leaf writes those of all arrays.
 
     A leaf that covers part of a block writes its share, rounded so that the shares add up to the
     block.
     """
     leaves = tree.leaves
     pieces = overlaps(tree.first[leaves], tree.last[leaves], bounds)
+    n_pieces = len(bounds) - 1
+    arrays = len(block_bytes) // n_pieces
+    block = (pieces.part[:, None] + n_pieces * np.arange(arrays)).ravel()
     size, held = block_bytes[pieces.part], np.diff(bounds)[pieces.part]
     begin = pieces.first - bounds[pieces.part]
     written = size * (begin + pieces.items) // held - size * begin // held
@@ -250,7 +254,13 @@ def first_touch_tree(
         task_class=tree.task_class,
         class_names=("divide", "initialise"),
         children=tree.children,
-        accessed=accesses(leaves[pieces.owner], pieces.part, 0, written, tree.n_tasks),
+        accessed=accesses(
+            np.repeat(leaves[pieces.owner], arrays),
+            block,
+            0,
+            np.repeat(written, arrays),
+            tree.n_tasks,
+        ),
         block_bytes=block_bytes,
     )
 

@@ -134,7 +134,7 @@ STENCILS = (
         summary="Successive over-relaxation: a plate swept in place by a spawn tree, regular or"
         " irregular.",
         takes=f"{_TREE} leaf_rows block_rows colours",
-        defaults={"colours": 2, "ops_per_element": 7.0},
+        defaults={"colours": 2, "ops_per_element": 7.0, "in_place": True},
         small=_SMALL_PLATE,
         texts={
             "copies": "Unknowns and right-hand side, or unknowns only.",

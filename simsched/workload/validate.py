@@ -63,6 +63,7 @@ def _check_shapes(graph: GraphArrays) -> None:
         "exposure": (tasks, np.float64),
         "access_share": (per_access, np.float64),
         "access_after": (per_access, np.int32),
+        "alternate_block": (graph.block_bytes.shape, np.int32),
         "access_final": (per_access, np.bool_),
     }
     expected |= {name: what for name, what in optional.items() if getattr(graph, name) is not None}
@@ -173,6 +174,8 @@ def _check_accesses(graph: GraphArrays) -> None:
         _check_shares(graph, graph.access_share)
     if graph.access_after is not None:
         _check_awaited(graph, graph.access_after)
+    if graph.alternate_block is not None:
+        _check_alternates(graph.alternate_block, graph.block_bytes)
     if graph.access_final is not None:
         access = _first(graph.access_final & (graph.written_bytes == 0))
         if access is not None:
@@ -180,6 +183,27 @@ def _check_accesses(graph: GraphArrays) -> None:
                 f"access {access}: access_final: found true, "
                 "accepted false where nothing is written"
             )
+
+
+def _check_alternates(other: NDArray[np.int32], size: NDArray[np.int64]) -> None:
+    """Check that blocks change places in pairs of one size."""
+    block = _first((other < 0) | (other >= len(size)))
+    if block is not None:
+        raise GraphError(
+            f"block {block}: alternate_block: found {other[block]}, accepted 0 to {len(size) - 1}"
+        )
+    block = _first(other[other] != np.arange(len(size)))
+    if block is not None:
+        raise GraphError(
+            f"block {block}: alternate_block: found {other[block]}, whose own is "
+            f"{other[other[block]]}, accepted blocks that change places"
+        )
+    block = _first(size[other] != size)
+    if block is not None:
+        raise GraphError(
+            f"block {block}: alternate_block: found block {other[block]} of "
+            f"{size[other[block]]} bytes, accepted one of {size[block]}"
+        )
 
 
 def _check_awaited(graph: GraphArrays, after: NDArray[np.int32]) -> None:

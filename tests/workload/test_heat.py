@@ -125,16 +125,16 @@ def test_the_published_16_gb_case_has_8192_leaves_and_blocks() -> None:
     graph, init = workload.graph, workload.init
     assert init is not None
     assert workload.iterations == 200
-    assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (16383, 8192, 8192)
-    assert set(graph.block_bytes.tolist()) == {28 * 4096 * 8 * 2}
+    assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (16383, 8192, 2 * 8192)
+    assert set(graph.block_bytes.tolist()) == {28 * 4096 * 8}
     assert graph.block_bytes.sum() == 14 * 2**30
     assert init.n_tasks == 16383
     assert init.written_bytes.tolist() == graph.block_bytes.tolist()
-    assert init.access_block.tolist() == list(range(8192))
+    assert init.access_block.tolist() == [n for b in range(8192) for n in (b, 8192 + b)]
     one_copy = 229376 * 4096 * 8
     assert graph.written_bytes.sum() == one_copy
     assert graph.read_bytes.sum() == 2 * one_copy + 2 * 8191 * 4096 * 8
-    assert graph.n_accesses == 3 * 8192 - 2
+    assert graph.n_accesses == 4 * 8192 - 2
 
 
 def test_leaves_of_one_row_make_2048_smallest_subtrees_of_160_tasks() -> None:
@@ -174,22 +174,26 @@ def test_bytes_are_those_counted_row_by_row(parameters: dict[str, int]) -> None:
     workload.validate()
     graph, rows = workload.graph, parameters["rows"]
     line = parameters["columns"] * 8
-    heights = graph.block_bytes // (line * parameters["copies"])
+    n_pieces = graph.n_blocks // parameters["copies"]
+    heights = graph.block_bytes[:n_pieces] // line
     assert heights.sum() == rows
-    block_of = np.repeat(np.arange(graph.n_blocks), heights)
+    block_of = np.repeat(np.arange(n_pieces), heights)
     calls = recursive_tree(rows, parameters["cutoff_rows"], irregular=bool(parameters["irregular"]))
     halo = parameters["halo_rows"]
     allocate = parameters["write_allocate"] and parameters["copies"] == 2
     for task, (first, last, _) in enumerate(calls):
-        expected: dict[int, list[int]] = {}
+        expected: dict[tuple[int, int], list[int]] = {}  # by piece of rows and copy
         if last - first < parameters["cutoff_rows"]:
             for row in range(max(first - halo, 0), min(last + halo, rows)):
-                entry = expected.setdefault(int(block_of[row]), [0, 0])
-                own = first <= row < last
-                entry[0] += line * (1 + (own and allocate))
-                entry[1] += line * own
+                own, piece = first <= row < last, int(block_of[row])
+                expected.setdefault((piece, 0), [0, 0])[0] += line
+                if own:
+                    entry = expected.setdefault((piece, parameters["copies"] - 1), [0, 0])
+                    entry[0] += line * allocate
+                    entry[1] += line
         part = slice(graph.access_ptr[task], graph.access_ptr[task + 1])
-        assert graph.access_block[part].tolist() == sorted(expected)
+        blocks = [piece + copy * n_pieces for piece, copy in sorted(expected)]
+        assert graph.access_block[part].tolist() == blocks
         found = zip(graph.read_bytes[part], graph.written_bytes[part], strict=True)
         assert [list(pair) for pair in found] == [expected[b] for b in sorted(expected)]
     assert graph.written_bytes.sum() == rows * line

@@ -23,7 +23,7 @@ def test_every_preset_gives_a_valid_workload(name: str) -> None:
 def test_multi_socket_presets_have_the_published_trees(name: str, tasks: int, leaves: int) -> None:
     workload = make_workload(name)
     graph = workload.graph
-    assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (tasks, leaves, leaves)
+    assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (tasks, leaves, 2 * leaves)
     assert graph.block_bytes.sum() == 8 * 2**20
     assert workload.iterations == 200
 
@@ -149,8 +149,8 @@ def test_presets_with_leaves_of_fewer_than_64_rows(
 ) -> None:
     workload = make_workload(name)
     graph, leaves = workload.graph, 2 ** (level - 1)
-    assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (2**level - 1, leaves, leaves)
-    assert graph.block_bytes.tolist() == [megabytes * 2**20 // leaves] * leaves
+    assert (graph.n_tasks, len(graph.leaves), graph.n_blocks) == (2**level - 1, leaves, 2 * leaves)
+    assert graph.block_bytes.tolist() == [megabytes * 2**20 // (2 * leaves)] * (2 * leaves)
     assert leaves * leaf_rows == int(name.split("_")[1].split("x")[0])
     assert workload.iterations == (20 if name.startswith("sor") else 10)  # SOR in two colours
 

@@ -35,8 +35,8 @@ def test_8096_rows_in_leaves_of_at_most_8_or_fewer_than_8(
 ) -> None:
     graph = generate_workload(name, {"rows": 8096, **small_size(name), **parameters}).graph
     assert (graph.n_tasks, len(graph.leaves)) == (2 * leaves - 1, leaves)
-    heights, counts = np.unique(graph.block_bytes // 2048, return_counts=True)
-    assert dict(zip(heights.tolist(), counts.tolist(), strict=True)) == rows
+    heights, counts = np.unique(graph.block_bytes // 1024, return_counts=True)
+    assert dict(zip(heights.tolist(), (counts // 2).tolist(), strict=True)) == rows
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_subtrees_that_fit_the_shared_caches(
     assert len(roots) == number
     assert set(depth[roots].tolist()) == {level}
     assert set(count[roots].tolist()) == leaves
-    row_bytes = graph.block_bytes.sum() // 8096
+    row_bytes = graph.block_bytes.sum() // 8096 // 2
     assert set((height[roots] // row_bytes).tolist()) == rows
     # The outermost subtrees lack one side's halo.
     inner = size[roots[1:-1]] / MIB
@@ -141,7 +141,7 @@ def test_traffic_is_that_of_the_formulas(name: str, halo: int) -> None:
         graph = generate_workload(name, parameters).graph
         assert graph.written_bytes.sum() == rows * line
         assert graph.read_bytes.sum() == (reads + 2 * halo * 31) * line
-        assert set(graph.block_bytes.tolist()) == {8 * line * copies}
+        assert graph.block_bytes.tolist() == [8 * line] * (32 * copies)
 
 
 def test_sor_updates_one_colour_after_the_other() -> None:
@@ -165,8 +165,13 @@ def test_a_leaf_goes_over_its_rows_pass_by_pass(name: str) -> None:
     for task in range(once.n_tasks):
         one = slice(once.access_ptr[task], once.access_ptr[task + 1])
         two = slice(twice.access_ptr[task], twice.access_ptr[task + 1])
-        for column in ("access_block", "read_bytes", "written_bytes"):
+        for column in ("read_bytes", "written_bytes"):
             assert getattr(twice, column)[two].tolist() == 2 * getattr(once, column)[one].tolist()
+        # The copy that was written is read by the second pass, which writes the other one.
+        blocks = once.access_block[one]
+        swapped = once.alternate_block[blocks]
+        assert twice.access_block[two].tolist() == [*blocks.tolist(), *swapped.tolist()]
+    assert twice.alternate_block is None, "after two passes each copy has its place again"
     assert twice.ops.sum() == 2 * once.ops.sum()
 
 
@@ -175,7 +180,7 @@ def test_blocks_may_be_smaller_than_leaves(name: str) -> None:
     parameters = {"rows": 64, "block_rows": 2, **small_size(name)}
     workload = generate_workload(name, parameters)
     workload.validate()
-    assert set(workload.graph.block_bytes.tolist()) == {4096}
+    assert set(workload.graph.block_bytes.tolist()) == {2048}
 
 
 @pytest.mark.parametrize("name", [*SWEEPS, "ge"])

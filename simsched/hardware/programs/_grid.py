@@ -53,8 +53,9 @@ def sweep_graphs(
         write_allocate=in_place,
         ops_per_element=1.0,
         inner_ops=0.0,
+        is_interleaved=True,
     )
-    sizes = np.diff(tree.bounds) * sweep.row_bytes
+    sizes = sweep.block_bytes(tree.bounds)
     return Workload(
         name,
         with_classes(sweep.graph(tree, tree.bounds), CLASSES),

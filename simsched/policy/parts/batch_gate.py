@@ -37,6 +37,7 @@ def gated(graph: TaskGraph) -> TaskGraph:
         successors=adjacency(np.full(n - 1, n), children, n + 1),
         accessed=_accesses(graph),
         block_bytes=graph.block_bytes,
+        alternate_block=graph.alternate_block,
         creation_ops=np.append(graph.creation_ops, 0.0),
         arrival_ps=np.append(graph.arrival_ps, 0),
         detached=None if graph.detached is None else np.append(graph.detached, False),

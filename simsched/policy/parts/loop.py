@@ -55,6 +55,7 @@ def flatten(graph: TaskGraph) -> TaskGraph:
         successors=adjacency(source, target, n_parts),
         accessed=accessed,
         block_bytes=graph.block_bytes,
+        alternate_block=graph.alternate_block,
         arrival_ps=np.where(is_body, graph.arrival_ps[parts.task], 0),
         task_names=None if graph.task_names is None else [graph.task_names[i] for i in parts.task],
     )

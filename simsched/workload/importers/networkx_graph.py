@@ -73,6 +73,9 @@ def to_networkx(source: TaskGraph | Workload) -> nx.DiGraph[Any]:
         prefix = "" if stage == "iteration" else "init_"
         result.graph[f"{prefix}kinds"] = json.dumps(list(graph.kinds))
         result.graph[f"{prefix}class_names"] = json.dumps(list(graph.class_names))
+        if graph.alternate_block is not None:
+            numbers = graph.alternate_block.tolist()
+            result.graph[f"{prefix}alternate_block"] = json.dumps(numbers)
         _add_nodes(result, graph, stage)
         _add_edges(result, graph, stage)
     return result
@@ -234,10 +237,19 @@ def _read_stage(
         access_share=_read_numbers(tasks, "access_share", float),
         access_after=_renumbered(_read_numbers(tasks, "access_after", int), entries),
         access_final=_read_numbers(tasks, "access_final", int),
+        alternate_block=_alternates(top, f"{prefix}alternate_block"),
         task_names=_read_names(tasks),
     )
     check_named(result, [str(node) for _, node, _ in entries], top.where.rpartition(": ")[0])
     return result
+
+
+def _alternates(top: Attributes, key: str) -> list[int] | None:
+    """Return which blocks change places, None where the graph does not say so."""
+    found = None if top.get(key) is None else top.json_numbers(key)
+    if found is not None and max(found, default=0) > MAX_INDEX:
+        raise top.error(key, "numbers of blocks")
+    return found
 
 
 def _read_numbers(

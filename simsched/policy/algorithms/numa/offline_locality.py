@@ -161,6 +161,7 @@ def reordered(graph: TaskGraph, order: Int64Array) -> TaskGraph:
         successors=adjacency(none, none, graph.n_tasks),
         accessed=accessed,
         block_bytes=graph.block_bytes,
+        alternate_block=graph.alternate_block,
         arrival_ps=graph.arrival_ps[order],
         task_names=None if graph.task_names is None else [graph.task_names[i] for i in order],
     )
