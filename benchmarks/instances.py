@@ -87,7 +87,7 @@ def flows(tasks: int, *, workers: int, remote: bool) -> Instance:
     return Instance(machine, workload, FirstTasksFixed())
 
 
-def heat(iterations: int, *, policy: str, preset: str = "heat_16gb") -> Instance:
+def heat(iterations: int, *, policy: str, preset: str = "heat_16gb_coarse") -> Instance:
     """Return HEAT in leaves of 2 MB, of 16 GB if nothing else is said, on Knights Landing."""
     workload = make_workload(preset, {"iterations": iterations})
     return Instance(load_machine("knl_snc4_flat"), workload, make_policy(policy))

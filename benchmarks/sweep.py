@@ -20,7 +20,7 @@ EXPERIMENT = """\
 name: cells
 description: Cells that compute for a few tenths of a second.
 machines: [knl_snc4_flat]
-workloads: [{{name: heat_16gb, label: heat, iterations: 30}}]
+workloads: [{{name: heat_16gb_coarse, label: heat, iterations: 30}}]
 policies: [cilk_a]
 seeds: [{seeds}]
 baseline: cilk_a

@@ -20,7 +20,9 @@ import pandas as pd
 import simsched
 
 machine = simsched.machines.knl_snc4_flat
-heat = simsched.workloads.heat_16gb(rows=57344, iterations=60)  # a quarter of the paper's 16 GB
+heat = simsched.workloads.heat_16gb_coarse(
+    rows=57344, iterations=60
+)  # a quarter of the paper's 16 GB
 heat
 
 # %% [markdown]

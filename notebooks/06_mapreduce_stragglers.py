@@ -124,10 +124,10 @@ assert samr.backup_won.mean() > late.backup_won.mean()
 samr.round(0)
 
 # %% [markdown]
-# Backups of tasks of the two slow nodes won, and by minutes: of map tasks, and of reduce tasks, whose
-# function is still to do when the last output has been copied. Those lost that began when a task had
-# nearly finished; so did that of a map task on a fast node. `late` starts both kinds, `samr` backups
-# of map tasks only.
+# Backups of tasks of the two slow nodes won, and by minutes: of map tasks, and of reduce tasks,
+# whose function is still to do when the last output has been copied. Those lost that began when a
+# task had nearly finished; so did that of a map task on a fast node. `late` starts both kinds,
+# `samr` backups of map tasks only.
 #
 # The same job without backups and under `samr`:
 

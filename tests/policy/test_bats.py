@@ -12,7 +12,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.heterogeneous_memory.bats import Bats, search_order
 from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST, Plan, PlanView
-from simsched.policy.parts.bats_balancer import monitoring_workers
+from simsched.policy.parts.bats_balancer import NEVER, monitoring_workers
 from simsched.testing import rehearse, small_machines, small_workloads
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
@@ -82,24 +82,38 @@ def test_the_first_iteration_gives_workers_up_for_monitoring() -> None:
     assert np.flatnonzero(~first.active_workers).tolist() == [2, 3, 7, 11, 15]
 
 
+# Of the 32 blocks of 12,388 bytes each leaf of the initialisation allocates two: 7 pages.
+AREAS, AREA_PAGES, BLOCK_BYTES = 16, 7, 12_388
+
+
+def sampled(plan: Plan) -> list[int]:
+    """Return the sampled bytes of all areas, from the start of the first block."""
+    assert plan.monitor is not None
+    block, column = np.nonzero(plan.monitor.sample_offset_bytes < NEVER)
+    offset = plan.monitor.sample_offset_bytes[block, column]
+    assert np.all(offset < BLOCK_BYTES)
+    return sorted((block * BLOCK_BYTES + offset).tolist())
+
+
 def test_a_polling_loop_lasts_as_long_as_reading_all_samples() -> None:
-    monitor = plans(sample_pages=3, monitor_threads=4)[1].monitor
-    assert monitor is not None
-    assert monitor.sample_offset_bytes.shape == (32, 3)
-    assert monitor.period_ps == 32 * 3 * 200_000 // 4
-    offsets = monitor.sample_offset_bytes
-    assert np.all(offsets % 4096 == 0)
-    assert np.all(offsets < 4 * 4096)
+    plan = plans(sample_pages=3, monitor_threads=4)[1]
+    assert plan.monitor is not None
+    assert plan.monitor.period_ps == AREAS * 3 * 200_000 // 4
+    areas, pages = np.divmod(sampled(plan), 2 * BLOCK_BYTES)
+    assert areas.tolist() == np.repeat(np.arange(AREAS), 3).tolist()
+    assert np.all(pages % 4096 == 0)
 
 
-@pytest.mark.parametrize("sample_pages", [4, 5, 1_000_000])
-def test_no_block_has_more_samples_than_the_largest_has_pages(sample_pages: int) -> None:
-    # A million samples of each block of 12,388 bytes, hence 4 pages, were drawn, polled and kept.
-    monitor = plans(sample_pages=sample_pages, monitor_threads=4)[1].monitor
-    assert monitor is not None
-    pages = monitor.sample_offset_bytes // 4096
-    assert [sorted(row) for row in pages.tolist()] == [[0, 1, 2, 3]] * 32
-    assert monitor.period_ps == 32 * 4 * 200_000 // 4
+@pytest.mark.parametrize("sample_pages", [7, 8, 1_000_000])
+def test_no_area_has_more_samples_than_the_largest_has_pages(sample_pages: int) -> None:
+    # A million samples of each block were drawn, polled and kept.
+    plan = plans(sample_pages=sample_pages, monitor_threads=4)[1]
+    every = [
+        area * 2 * BLOCK_BYTES + page * 4096 for area in range(AREAS) for page in range(AREA_PAGES)
+    ]
+    assert sampled(plan) == every
+    assert plan.monitor is not None
+    assert plan.monitor.period_ps == AREAS * AREA_PAGES * 200_000 // 4
 
 
 @pytest.mark.parametrize(

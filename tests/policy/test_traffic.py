@@ -36,12 +36,8 @@ def moves(
 
 
 def test_hotness_scales_the_mean_of_the_samples() -> None:
-    samples = np.array([[1, 0, 2, 1], [0, 0, 0, 0], [5, 5, 5, 5]])
-    assert hotness(samples, np.array([512, 512, 100])).tolist() == [512.0, 0.0, 500.0]
-
-
-def test_hotness_without_samples_is_nothing() -> None:
-    assert hotness(np.zeros((2, 0), np.int64), np.array([1, 2])).tolist() == [0.0, 0.0]
+    touched = np.array([1 + 2 + 1, 0, 4 * 5])
+    assert hotness(touched, np.array([512, 512, 100]), 4).tolist() == [512.0, 0.0, 500.0]
 
 
 def test_traffic_and_its_balance() -> None:

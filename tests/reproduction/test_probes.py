@@ -76,7 +76,8 @@ def test_levels_of_a_spawn_tree() -> None:
 
 
 def test_data_that_must_be_in_hbm_and_do_not_fit_cannot_run() -> None:
-    large = {**KNL, "workload": "heat_16gb", "parameters": {"rows": 45_000, "columns": 32_768}}
+    parameters = {"rows": 45_000, "columns": 32_768}
+    large = {**KNL, "workload": "heat_16gb_coarse", "parameters": parameters}
     assert ask("can_run", {**large, "policy": "cilk_h"}) == 0
     small = {**KNL, "workload": "heat_small"}
     assert ask("can_run", {**small, "policy": "cilk_h"}) == 1

@@ -120,7 +120,7 @@ def check_children(tree: SpawnTree) -> None:
 
 
 def test_the_published_16_gb_case_has_8192_leaves_and_blocks() -> None:
-    workload = make_workload("heat_16gb")
+    workload = make_workload("heat_16gb_coarse")
     workload.validate()
     graph, init = workload.graph, workload.init
     assert init is not None
@@ -138,7 +138,7 @@ def test_the_published_16_gb_case_has_8192_leaves_and_blocks() -> None:
 
 
 def test_leaves_of_one_row_make_2048_smallest_subtrees_of_160_tasks() -> None:
-    workload = make_workload("heat_16gb_one_row")
+    workload = make_workload("heat_16gb")
     graph = workload.graph
     assert (graph.n_tasks, len(graph.leaves)) == (458751, 229376)
     sizes = subtree_sizes(graph)

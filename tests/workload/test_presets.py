@@ -197,7 +197,7 @@ def test_generators_and_files_are_resolved_too(tmp_path: Path) -> None:
 def test_an_unknown_name_lists_presets_and_generators() -> None:
     with pytest.raises(ConfigurationError, match="unknown workload 'heat_16g'; did you mean") as e:
         make_workload("heat_16g")
-    assert "heat_16gb_one_row" in str(e.value)
+    assert "heat_16gb_coarse" in str(e.value)
     assert ", heat, " in str(e.value)  # a generator
     with pytest.raises(ConfigurationError, match="unknown workload preset 'heat'"):
         load_preset("heat")

@@ -81,7 +81,7 @@ def _contiguous(view: PlanView, shares: Sequence[float]) -> Placement:
     """Return contiguous parts of the data on all host nodes, sized by `shares`."""
     machine, sizes = view.machine, view.workload.graph.block_bytes
     nodes = host_nodes(machine)
-    chunk, n_chunks = _chunks(view.workload)
+    chunk, n_chunks = chunks(view.workload)
     home = _assign(chunk, n_chunks, nodes, shares)
     room = room_of(machine)
     pending = _keep_what_fits(home, np.arange(len(sizes)), sizes, chunk, room)
@@ -99,7 +99,7 @@ def _contiguous(view: PlanView, shares: Sequence[float]) -> Placement:
     return Placement(home, machine.touch_order)
 
 
-def _chunks(workload: Workload) -> tuple[Int64Array, int]:
+def chunks(workload: Workload) -> tuple[Int64Array, int]:
     """Return for each block the leaf that it follows, and the number of leaves.
 
     Blocks that no leaf touches get the leaf at the same relative position.

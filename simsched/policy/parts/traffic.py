@@ -33,12 +33,9 @@ def sample_pages(pages: Int64Array, n_samples: int, rng: np.random.Generator) ->
     return chosen
 
 
-def hotness(samples: Int64Array, pages: Int64Array) -> FloatArray:
-    """Return the estimated traffic of each block: (n_p / b) * (a_1 + ... + a_b) (equation 4)."""
-    n_samples = samples.shape[1]
-    if n_samples == 0:
-        return np.zeros(len(pages))
-    return np.asarray(pages / n_samples * samples.sum(axis=1), np.float64)
+def hotness(touched: Int64Array, pages: Int64Array, n_samples: int) -> FloatArray:
+    """Return the estimated traffic of each area: (n_p / b) * (a_1 + ... + a_b) (equation 4)."""
+    return np.asarray(pages / n_samples * touched, np.float64)
 
 
 def node_traffic(hot: FloatArray, home: Int32Array, n_nodes: int) -> FloatArray:

@@ -12,7 +12,7 @@ from simsched.policy import Policy, make_policy
 from simsched.policy.algorithms.heterogeneous_memory.bats import Bats
 from simsched.policy.algorithms.numa.cab import BiTierStealing
 from simsched.policy.contract.base import PlanView, view_before
-from simsched.policy.parts.bats_balancer import pages_of
+from simsched.policy.parts.bats_balancer import NEVER, Areas
 from simsched.policy.parts.cab_boundary import boundary_level as level_by_equation
 from simsched.policy.parts.cab_boundary import root_degree
 from simsched.policy.parts.footprint import cut_by_level, input_bytes, shared_cache_bytes
@@ -75,7 +75,7 @@ def bats_count(
     ----------
     policy : str
         BATS or a variant of it.
-    what : {"pages", "sampled_pages", "subgraphs", "disabled_workers"}
+    what : {"pages", "areas", "sampled_pages", "subgraphs", "disabled_workers"}
         What is counted; disabled are the workers that monitor in iteration 1.
     """
     model = make_policy(policy)
@@ -83,9 +83,11 @@ def bats_count(
         raise ConfigurationError(f"policy: found {policy!r}, accepted: a variant of bats")
     view = _view(machine, workload, parameters, model)
     plan = model.plan(view, model.start(view), view.workload.graph)
+    offsets = np.zeros(0) if plan.monitor is None else plan.monitor.sample_offset_bytes
     found = {
-        "pages": int(pages_of(view).sum()),
-        "sampled_pages": 0 if plan.monitor is None else plan.monitor.sample_offset_bytes.size,
+        "pages": int(Areas(view).pages.sum()),
+        "areas": len(Areas(view).pages),
+        "sampled_pages": int((offsets < NEVER).sum()),
         "subgraphs": group_tasks(view.workload.graph, model.least_tasks(view)).n_subgraphs,
         "disabled_workers": 0 if plan.active_workers is None else int((~plan.active_workers).sum()),
     }

@@ -68,7 +68,8 @@ class Bats(Policy[BatsState]):
     scheduler : {"hierarchical", "random"}
         Hierarchical stealing of subgraphs from iteration 2 on, or random stealing throughout.
     sample_pages : int
-        Pages b sampled in each block; beyond four, at most as many as the largest block has.
+        Pages b sampled in each area, what a leaf of the initialisation allocates; beyond four, at
+        most as many as the largest area has.
     monitor_threads : int
         Workers that iteration 1 does without because they poll access bits.
     migrating_workers : int
@@ -138,7 +139,7 @@ class Bats(Policy[BatsState]):
         """Return the migrations, and the plan for iteration 2."""
         graph = view.workload.graph
         none = np.empty(0, np.int32)
-        blocks, nodes = moves(view, counters) if self.balancer else (none, none)
+        blocks, nodes = moves(view, counters, self.sample_pages) if self.balancer else (none, none)
         items = graph.n_blocks if self.balancer else 0
         if self.scheduler == "hierarchical":
             state.subgraphs = group_tasks(graph, self.least_tasks(view))
