@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.engine.run import simulate
+from simsched.engine.run import BACKENDS, simulate
 from simsched.machine.model import Machine, Path
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
@@ -20,7 +20,7 @@ from simsched.policy.parts.packing import inside
 from simsched.testing import rehearse, small_machines, small_workloads
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Trace
-from simsched.workload.builder import accesses, build_graph
+from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.spawn_tree import equal_parts, first_touch_tree, grow
 
@@ -205,6 +205,35 @@ def test_programs_without_spawns_are_not_packed() -> None:
     done = simulated("laws", Workload("loose", loose, iterations=4))
     finish = events(done, EventKind.TASK_END, 4)
     assert len(np.unique(finish["worker"])) == done.summary.worker_busy_ps.size
+
+
+def phases(*, crossing: bool) -> Workload:
+    """Two trees of 16 leaves in a row; with `crossing` leaves of the second one wait, too."""
+    edges = [(1, 32)] + [(leaf, leaf + 31) for leaf in range(16, 32) if crossing]
+    parent = [0, 0] + [1 + i // 2 for i in range(30)] + [32 + i // 2 for i in range(30)]
+    child = [1, 32, *range(2, 32), *range(33, 63)]
+    source, target = np.array(edges).T
+    leaves = np.append(np.arange(16, 32), np.arange(47, 63))
+    graph = build_graph(
+        np.where(np.isin(np.arange(63), leaves), 1e4, 0.0),
+        children=adjacency(np.array(parent), np.array(child), 63),
+        successors=adjacency(source, target, 63),
+        accessed=accesses(leaves, np.tile(np.arange(16), 2), ITEM_BYTES, 0, 63),
+        block_bytes=np.full(16, ITEM_BYTES),
+    )
+    return Workload("phases", graph, 4)
+
+
+@pytest.mark.parametrize("crossing", [False, True])
+def test_phases_are_packed_unless_a_subtree_waits_for_another(crossing: bool) -> None:
+    # The second tree as a whole waits for the first; its subtrees then need nothing else. Where
+    # every leaf waits for one of the first tree, a socket could wait for tasks behind its subtree.
+    plan = plans(phases(crossing=crossing))[1]
+    assert isinstance(plan.group_of, np.ndarray)
+    assert bool((plan.group_of == CF).any()) is not crossing
+    for backend in BACKENDS:
+        done = simulate(MACHINE, phases(crossing=crossing), make_policy("laws"), backend=backend)
+        assert done.summary.makespan_ps > 0
 
 
 def test_only_the_tuned_variant_changes_its_packing() -> None:

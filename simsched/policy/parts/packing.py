@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.policy.parts.allocation import STRADDLES
-from simsched.policy.parts.footprint import ROOT, cut_by_footprint
+from simsched.policy.parts.footprint import ROOT, cut_at, cut_by_footprint
 from simsched.policy.parts.subgraphs import levels
 from simsched.workload.graph import BoolArray, Int32Array, TaskGraph
 
@@ -55,6 +55,14 @@ def larger(graph: TaskGraph, part: Int32Array, roots: BoolArray) -> BoolArray:
     candidates[parent[moves]] = True
     found: BoolArray = candidates & ~inside(graph, candidates)
     return found
+
+
+def separable(graph: TaskGraph, roots: BoolArray) -> bool:
+    """Return whether a subtree that has been begun needs nothing from outside.
+
+    A socket that works on one subtree at a time would otherwise wait for tasks behind it.
+    """
+    return cut_at(graph, roots).separable
 
 
 class Phase(Enum):
@@ -109,7 +117,7 @@ class Tuner:
     def _go_down(self) -> None:
         """Try smaller subtrees; if there are none, larger ones or none at all."""
         tried = smaller(self.graph, self.roots)
-        if not np.array_equal(tried, self.roots):
+        if self._is_new(tried):
             self.phase, self.roots = Phase.DOWN, tried
         elif self.best is self.initial:
             self._go_up()
@@ -119,10 +127,14 @@ class Tuner:
     def _go_up(self) -> None:
         """Try larger subtrees; if there are none, finish."""
         tried = larger(self.graph, self.part, self.roots)
-        if np.array_equal(tried, self.roots):
-            self._finish()
-        else:
+        if self._is_new(tried):
             self.phase, self.roots = Phase.UP, tried
+        else:
+            self._finish()
+
+    def _is_new(self, tried: BoolArray) -> bool:
+        """Return whether a packing is another one than the present one, and can be executed."""
+        return not np.array_equal(tried, self.roots) and separable(self.graph, tried)
 
     def _finish(self) -> None:
         """Keep the best packing."""

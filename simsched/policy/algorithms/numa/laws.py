@@ -32,7 +32,7 @@ from simsched.policy.parts.footprint import (
     shared_cache_bytes,
     task_bytes,
 )
-from simsched.policy.parts.packing import Tuner, initial_roots, inside
+from simsched.policy.parts.packing import Tuner, initial_roots, inside, separable
 from simsched.policy.parts.spawn_cost import slower_spawns
 from simsched.policy.parts.subgraphs import subtree_sums
 from simsched.workload.graph import BoolArray, Int32Array, Int64Array, TaskGraph, Workload
@@ -151,10 +151,12 @@ class Laws(PlacedPolicy[LawsState]):
     def _packed(self, view: PlanView, state: LawsState, size: NDArray[np.generic]) -> Plan:
         """Return the plan for the first packing."""
         graph = view.workload.graph
-        if self.packing == "none" or graph.n_edges or not len(graph.child):
+        if self.packing == "none" or not len(graph.child):
             return self._at_home(state)
         capacity = self.shared_cache_bytes or shared_cache_bytes(view.machine, state.sockets)
         roots = initial_roots(graph, state.part, size, capacity or float(size.max()))
+        if not separable(graph, roots):
+            return self._at_home(state)
         if self.packing == "tuned":
             state.tuner = Tuner(graph, state.part, roots)
         return self._stealing(graph, state, roots)
