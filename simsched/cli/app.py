@@ -249,12 +249,14 @@ def _print_result(result: Any, quiet: bool, *, describe: bool) -> None:
     """Print what the file says of the experiment, the comparison, claims and where files are."""
     from simsched.experiment.progress import duration
     from simsched.report.claims import claim_tables
-    from simsched.report.tables import comparison_table
+    from simsched.report.tables import comparison_table, cost_notes
 
     outcome = result.outcome
     if describe and not quiet and result.experiment.description:
         say(result.experiment.description.strip())
     say(comparison_table(result.lines))
+    for note in cost_notes((cell.policy, cell.policy_model) for cell in result.cells):
+        say(note)
     for table in claim_tables(result.claims):
         say(table)
     if quiet:

@@ -151,7 +151,8 @@ def _curves(
 def _report(rows: list[Row], output: Path | None, *, as_json: bool) -> None:
     """Write and print what could be simulated, then fail if there are problems."""
     from simsched.report.references import policy_table, reference_table
-    from simsched.reproduction.references import by_policy, problems_of
+    from simsched.report.tables import cost_notes
+    from simsched.reproduction.references import by_policy, policies_of, problems_of
 
     problems = problems_of(rows)
     if all(row.problem for row in rows):
@@ -163,6 +164,8 @@ def _report(rows: list[Row], output: Path | None, *, as_json: bool) -> None:
     else:
         say(reference_table(rows))
         say(policy_table(rows))
+        for note in cost_notes(policies_of(rows)):
+            say(note)
     if problems:
         raise ConfigurationError(problems)
 

@@ -152,10 +152,12 @@ class Result(ResultData):
             Several lines, without colours and however long.
         """
         from simsched.report.claims import claim_tables
-        from simsched.report.tables import comparison_table
+        from simsched.report.tables import comparison_table, cost_notes
         from simsched.report.terminal import UNBROKEN, printed
 
-        return printed(UNBROKEN, comparison_table(self.lines), *claim_tables(self.claims))
+        notes = cost_notes((cell.policy, cell.policy_model) for cell in self.cells)
+        table = comparison_table(self.lines)
+        return printed(UNBROKEN, table, *notes, *claim_tables(self.claims))
 
     def report(self, path: str | Path) -> Path:
         """Write the report: one HTML file with comparison, plots, parameters and how to repeat it.
@@ -185,7 +187,7 @@ class Result(ResultData):
 
     def _repr_html_(self) -> str:
         """Return a summary for Jupyter: what was run, the comparison, where it is stored."""
-        from simsched.report.tables import comparison_cells
+        from simsched.report.tables import comparison_cells, cost_notes
 
         head, rows = comparison_cells(self.lines[:MAX_LINES])
         left_out, notes = len(self.lines) - MAX_LINES, []
@@ -193,6 +195,7 @@ class Result(ResultData):
             notes.append(f"{left_out} more lines: .table()")
         if any("±" in cell for row in rows for cell in row):
             notes.append("± is the half width of the 95 % confidence interval over seeds.")
+        notes += cost_notes((cell.policy, cell.policy_model) for cell in self.cells)
         if self.claims:
             held = sum(verdict.holds is True for verdict in self.claims)
             notes.append(f"{held} of {len(self.claims)} published claims about it hold.")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 
 from simsched.experiment.summary import Estimate, Line
+from simsched.policy.contract.base import Policy
 from simsched.report.terminal import plain_table, with_sections
 
 #: Suffixes of column names with the scales that tables choose from.
@@ -90,3 +91,20 @@ def comparison_cells(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]
         own = line.policy == line.baseline
         rows.append([*cells, "" if own else with_interval(line.reduction_percent)])
     return head, rows
+
+
+def cost_notes(policies: Iterable[tuple[str, Policy]]) -> list[str]:
+    """Return what policies charge beside the machine's costs, a line for those that charge alike.
+
+    Policies come with their labels, each perhaps several times.
+    """
+    alike: dict[str, dict[str, None]] = {}
+    for label, policy in policies:
+        costs = []
+        for name, value in policy.own_costs().items():
+            title, factor = scaled(name, [value])
+            what, _, unit = title.rstrip("]").partition(" [")
+            costs.append(f"{what} {number(value / factor)} {unit}")
+        if costs:
+            alike.setdefault(", ".join(costs), {})[label] = None
+    return [f"besides the machine's costs, {', '.join(of)}: {said}" for said, of in alike.items()]

@@ -217,6 +217,12 @@ def _named(
     return named, unnamed
 
 
+def policies_of(rows: list[Row]) -> list[tuple[str, Policy]]:
+    """Return the policies that could be simulated, with what the references call them."""
+    names = dict.fromkeys(row.reference.policy for row in rows if not row.problem)
+    return [(name, make_policy(OTHER_NAMES.get(name, name))) for name in names]
+
+
 def problems_of(rows: list[Row]) -> str:
     """Return a message about all rows that cannot be simulated; empty if there are none."""
     wrong = [row for row in rows if row.problem]

@@ -42,8 +42,8 @@ def test_tasks_wait_for_the_best_worker_while_others_have_place() -> None:
 
 @pytest.mark.parametrize(("name", "worker"), [("modular_heft", DEVICE), ("dmda", CORE_0)])
 def test_who_asks_in_vain_forgets_what_it_executes(name: str, worker: int) -> None:
-    # The device executes 0 for 10 ms and has asked for another task at its start. After 1 ms, task 2
-    # would end after 1 + 1 ms there if the device were free, on a core after 1 + 4.
+    # The device executes 0 for 10 ms and has asked for another task at its start. After 1 ms task
+    # 2 would end after 1 + 1 ms there if the device were free, on a core after 1 + 4.
     tasks = graph([NOWHERE, 1.0, 4.0], edges=((1, 2),), device_ms=[10.0, NOWHERE, 1.0])
     assert workers_of(run(alone(name), tasks)) == [DEVICE, CORE_0, worker]
 

@@ -220,6 +220,7 @@ def param(
     low: float | None = None,
     high: float | None = None,
     choices: tuple[Any, ...] | None = None,
+    is_cost: bool = False,
 ) -> Any:
     """Return a dataclass field for a policy parameter with its accepted values.
 
@@ -233,6 +234,9 @@ def param(
         default is infinite, so that products stay finite.
     choices : tuple, optional
         The only accepted values.
+    is_cost : bool
+        Whether it is what the policy charges beside the machine's costs, in seconds; results say
+        what that is.
 
     Returns
     -------
@@ -242,7 +246,8 @@ def param(
     if type(default) is float and math.isfinite(default):
         low = -LARGEST_NUMBER if low is None else low
         high = LARGEST_NUMBER if high is None else high
-    return field(default=default, metadata={"low": low, "high": high, "choices": choices})
+    metadata = {"low": low, "high": high, "choices": choices, "is_cost": is_cost}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -514,3 +519,14 @@ class Policy(Shown, Generic[S]):
             As given to the class, defaults included.
         """
         return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def own_costs(self) -> dict[str, float]:
+        """Return what the policy charges beside the machine's costs.
+
+        Returns
+        -------
+        dict of str to float
+            Seconds, by the parameters that are such costs and not 0.
+        """
+        costs = [f.name for f in fields(self) if f.metadata.get("is_cost")]
+        return {name: getattr(self, name) for name in costs if getattr(self, name) > 0.0}

@@ -90,10 +90,10 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
 
     device_pipeline: int = param(2, low=1, high=2)
     cores_per_device: int = param(1, low=0)
-    push_s: float = param(1e-6, low=0.0, high=1e6)
-    look_s: float = param(1e-6, low=0.0, high=1e6)
-    fetch_s: float = param(1e-6, low=0.0, high=1e6)
-    release_s: float = param(3e-6, low=0.0, high=1e6)
+    push_s: float = param(1e-6, low=0.0, high=1e6, is_cost=True)
+    look_s: float = param(1e-6, low=0.0, high=1e6, is_cost=True)
+    fetch_s: float = param(1e-6, low=0.0, high=1e6, is_cost=True)
+    release_s: float = param(3e-6, low=0.0, high=1e6, is_cost=True)
 
     #: Whether data are fetched for the worker in whose queue a task is.
     fetches_queued: ClassVar[bool] = False

@@ -125,7 +125,7 @@ class Baymax(ReorderingPolicy[BaymaxState]):
     refills: bool = param(default=True)
     manages_copies: bool = param(default=True)
     target_s: float = param(0.0, low=0.0, high=1e6)
-    decision_s: float = param(50e-6, low=0.0, high=1.0)
+    decision_s: float = param(50e-6, low=0.0, high=1.0, is_cost=True)
 
     def plan(self, view: PlanView, state: BaymaxState, graph: TaskGraph) -> Plan:
         """Return the plan of the base class; note what belongs to which query."""

@@ -93,8 +93,8 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
     reservation: str = param("none", choices=("none", "pe", "ae"))
     capacity_s: float = param(0.01, low=1e-9, high=1e3)
     period_s: float = param(0.1, low=1e-9, high=1e3)
-    decision_s: float = param(20e-6, low=0.0, high=1.0)
-    prediction_s: float = param(50e-6, low=0.0, high=1.0)
+    decision_s: float = param(20e-6, low=0.0, high=1.0, is_cost=True)
+    prediction_s: float = param(50e-6, low=0.0, high=1.0, is_cost=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

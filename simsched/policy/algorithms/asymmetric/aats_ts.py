@@ -31,7 +31,7 @@ class AatsSnatching(Aats):
     Q. Chen, M. Guo, Springer 2017, sections 5.4-5.9.
     """
 
-    snatch_s: float = param(1e-5, low=0.0, high=1000.0)
+    snatch_s: float = param(1e-5, low=0.0, high=1000.0, is_cost=True)
     look_s: float = param(1e-5, low=1e-6, high=1e6)
     failed_steals: int = param(1, low=1)
 

@@ -91,7 +91,7 @@ class RandomSnatching(RandomStealing[Seats]):
     """
 
     victim: str = param("random", choices=("random", "largest"))
-    snatch_s: float = param(1e-5, low=0.0, high=1000.0)
+    snatch_s: float = param(1e-5, low=0.0, high=1000.0, is_cost=True)
     look_s: float = param(1e-5, low=1e-6, high=1e6)
     failed_steals: int = param(1, low=1)
 

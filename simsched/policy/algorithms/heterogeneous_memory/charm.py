@@ -58,7 +58,7 @@ class CharmMoving(ChareProgram):
     io: str = param("multi", choices=("multi", "single", "none"))
     copy_chunk_bytes: int = param(2 * 2**20, low=1)
     allocation_s_per_page: float = param(2.5e-7, low=0.0, high=1e6)
-    move_overhead_s: float = param(1e-6, low=0.0, high=1e6)
+    move_overhead_s: float = param(1e-6, low=0.0, high=1e6, is_cost=True)
 
     least = staticmethod(least_of_loop)
 

@@ -75,7 +75,7 @@ class BiTierStealing(PlacedPolicy[CabState]):
     heads_only: bool = param(True)
     exclusive: bool = param(True)
     subtree_affinity: str = param("none", choices=("none", "home_socket"))
-    spawn_s: float = param(0.0, low=0.0, high=1e6)
+    spawn_s: float = param(0.0, low=0.0, high=1e6, is_cost=True)
 
     def start(self, view: PlanView) -> CabState:
         return CabState()

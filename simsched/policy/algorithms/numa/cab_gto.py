@@ -109,8 +109,8 @@ class CabGtoProfile(BiTierStealing):
 
     every_socket: bool = param(True)
     cpu_bound_bytes_per_op: float = param(0.0, low=0.0)
-    spawn_s: float = param(1e-7, low=0.0, high=1e6)
-    profile_s: float = param(2e-7, low=0.0, high=1e6)
+    spawn_s: float = param(1e-7, low=0.0, high=1e6, is_cost=True)
+    profile_s: float = param(2e-7, low=0.0, high=1e6, is_cost=True)
 
     def plan(self, view: PlanView, state: CabState, graph: TaskGraph) -> Plan:
         """Return random stealing, parent first and with counts per task in iteration 1."""

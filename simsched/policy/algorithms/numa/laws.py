@@ -90,8 +90,8 @@ class Laws(PlacedPolicy[LawsState]):
     packing: str = param("tuned", choices=PACKINGS)
     shared_cache_bytes: int = param(0, low=0)
     steal_take: str = param("newest", choices=TAKES)
-    profile_s: float = param(2e-7, low=0.0, high=1e6)
-    spawn_s: float = param(1e-7, low=0.0, high=1e6)
+    profile_s: float = param(2e-7, low=0.0, high=1e6, is_cost=True)
+    spawn_s: float = param(1e-7, low=0.0, high=1e6, is_cost=True)
     cpu_bound_misses_per_operation: float = param(1e-3, low=0.0)
 
     def start(self, view: PlanView) -> LawsState:
