@@ -100,10 +100,16 @@ def test_there_are_enough_groups_for_all_caches() -> None:
 
 def test_prims_order_follows_the_largest_weights() -> None:
     # 0 - 3 - 1 is the heaviest path; 2 hangs on 1.
+    assert spanning_order((0, 3, 9), (3, 1, 8), (1, 2, 5), (0, 2, 1)) == [0, 3, 1, 2]
+    # The tree has the edges 0 - 1, then 0 - 2 (4), then 2 - 3. Vertex 3 shares 3 + 3 with 0 and 1.
+    assert spanning_order((0, 1, 5), (0, 2, 4), (0, 3, 3), (1, 3, 3), (2, 3, 3)) == [0, 1, 2, 3]
+
+
+def spanning_order(*edges: tuple[int, int, int]) -> list[int]:
     weights = np.zeros((4, 4))
-    for a, b, w in [(0, 3, 9), (3, 1, 8), (1, 2, 5), (0, 2, 1)]:
-        weights[a, b] = weights[b, a] = w
-    assert maximum_spanning_order(csr_array(weights)) == [0, 3, 1, 2]
+    for a, b, weight in edges:
+        weights[a, b] = weights[b, a] = weight
+    return maximum_spanning_order(csr_array(weights))
 
 
 def test_sharing_between_groups_adds_up() -> None:

@@ -77,24 +77,35 @@ def test_victims_of_the_own_domain_come_first() -> None:
     assert by_worker.min() > 0
 
 
+@pytest.mark.parametrize("backend", ["simpy", "native"])
+def test_the_last_entry_of_a_victim_can_be_stolen(backend: str) -> None:
+    # Leaves of 10, 10 and 1 s make a victim of a queue of 3. The thief takes the last one, and
+    # after 1 s, while the owner executes the first one, the other one of 10 s: 11 s. A queue that
+    # called itself a thief as soon as one entry was left would keep that, and it would be 20 s.
+    graph = build_graph([0.0, 10e9, 10e9, 1e9], children=adjacency([0, 0, 0], [1, 2, 3], 4))
+    machine = make_machine(domains=1, cores_per_domain=2)
+    policy = make_policy("tatl", {"capacity": 3})
+    found = simulate(machine, Workload("three", graph), policy, backend=backend)
+    assert found.makespan_s == pytest.approx(11.0)
+
+
 def test_no_probe_fails() -> None:
     assert int(run(64, capacity=8).summary.failed_probes.sum()) == 0
 
 
 def test_waiting_thieves_steal_when_a_queue_becomes_a_victim() -> None:
-    # Each knows what the others of the same moment take: of the four entries that make a victim
-    # three are stolen at once and s = 1 stays, so pushes 4, 7 and 10 of twelve make one. A push
-    # takes 150 ns, the root has computed for 1 us before the first one. The last two do not.
+    # Each knows what the others of the same moment take: the four entries that make a victim are
+    # stolen at once. It stays one until its owner has executed a task, so each of the eight others
+    # is stolen when it is pushed. A push takes 150 ns, the root computes for 1 us before the first.
     policy = make_policy("tatl", {"capacity": 4})
     machine = make_machine(domains=4, cores_per_domain=4, costs=COSTS)
     found = simulate(machine, flat(12), policy, events=True, backend="simpy")
     assert found.trace is not None
     events = found.trace.events
     is_steal = events["kind"] == EventKind.TRANSFER
-    assert events["arg1"][is_steal].tolist() == [1] * 9
+    assert events["arg1"][is_steal].tolist() == [1] * 12
     acquired_ps = 20_000
-    pushes = [acquired_ps + 1_000_000 + 150_000 * push for push in (4, 7, 10) for _ in range(3)]
+    pushes = [acquired_ps + 1_000_000 + 150_000 * push for push in (4, 4, 4, *range(4, 13))]
     assert events["time_ps"][is_steal].tolist() == pushes
-    # The root and its children, of which the first worker executes the three that nobody steals.
-    assert found.state.pushed[0] == 1 + 12
-    assert found.state.popped[0] == 1 + 3 + 9
+    # The root, which the first worker executes, and its children.
+    assert found.state.pushed[0] == found.state.popped[0] == 1 + 12

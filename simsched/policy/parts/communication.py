@@ -10,10 +10,10 @@ from simsched.workload.graph import FloatArray, Int64Array, TaskGraph
 
 
 def messages(graph: TaskGraph) -> scipy.sparse.csr_array:
-    """Return the messages between each pair of tasks; symmetric, shape (n_tasks, n_tasks).
+    """Return the messages that each task sends to each other one; shape (n_tasks, n_tasks).
 
-    One for each edge, and one for each block that one task of the pair writes and the other one
-    touches; of several writers of a block the first counts.
+    One for each edge, and one for each block that it writes and the other one touches; of several
+    writers of a block the first counts.
     """
     n = graph.n_tasks
     source = np.repeat(np.arange(n), np.diff(graph.succ_ptr))
@@ -22,8 +22,7 @@ def messages(graph: TaskGraph) -> scipy.sparse.csr_array:
     foreign = (writer >= 0) & (writer != task)
     row = np.concatenate([source, writer[foreign]])
     column = np.concatenate([graph.succ.astype(np.int64), task[foreign]])
-    one_way = scipy.sparse.csr_array((np.ones(len(row)), (row, column)), shape=(n, n))
-    return scipy.sparse.csr_array(one_way + one_way.T)
+    return scipy.sparse.csr_array((np.ones(len(row)), (row, column)), shape=(n, n))
 
 
 def block_writer(graph: TaskGraph) -> Int64Array:

@@ -114,8 +114,8 @@ def fitting_groups(
 def maximum_spanning_order(shared: scipy.sparse.csr_array) -> list[int]:
     """Return the order in which Prim's algorithm reaches vertices along the largest weights.
 
-    It starts at vertex 0. The next vertex is the one that shares most with those already placed,
-    the lowest-numbered of equal ones.
+    It starts at vertex 0. The next vertex is the one that shares most with a single one of those
+    already placed, the lowest-numbered of equal ones.
 
     >>> maximum_spanning_order(scipy.sparse.csr_array([[0, 1, 5], [1, 0, 2], [5, 2, 0]]))
     [0, 2, 1]
@@ -127,7 +127,8 @@ def maximum_spanning_order(shared: scipy.sparse.csr_array) -> list[int]:
         vertex = int(np.argmax(held))
         order.append(vertex)
         entries = slice(shared.indptr[vertex], shared.indptr[vertex + 1])
-        held[shared.indices[entries]] += shared.data[entries]
+        reached = shared.indices[entries]
+        held[reached] = np.maximum(held[reached], shared.data[entries])
         held[order] = -1.0
     return order
 

@@ -58,8 +58,8 @@ class Numalb(PlacedPolicy[NumalbState]):
     Notes
     -----
     At a balancing step all tasks are given back, the longest one first, each to the worker p with
-    the least ``load(p) + s_per_message (sum over partners u on other sockets of messages(t, u)
-    F(socket of u, socket of p) - messages with partners on the socket of p)``; F is the NUMA
+    the least ``load(p) + s_per_message (sum over receivers u on other sockets of messages from t to
+    u, times F(socket of u, socket of p), - messages from t to the socket of p)``; F is the NUMA
     factor. Readings: docs/sources/laws.md.
 
     References
@@ -151,7 +151,7 @@ def balance(
     duration_s: FloatArray,
     worker_of: Int32Array,
     worker_domain: Int32Array,
-    exchanged: scipy.sparse.csr_array,
+    sent: scipy.sparse.csr_array,
     factor: FloatArray,
     s_per_message: float,
 ) -> Int32Array:
@@ -166,9 +166,9 @@ def balance(
     result = worker_of.copy()
     penalty = np.where(np.eye(len(factor), dtype=bool), -1.0, factor)
     for task in np.lexsort((np.arange(len(duration_s)), -duration_s)).tolist():
-        entries = slice(exchanged.indptr[task], exchanged.indptr[task + 1])
-        partner = present[exchanged.indices[entries]]
-        count = np.bincount(partner, weights=exchanged.data[entries], minlength=len(factor))
+        entries = slice(sent.indptr[task], sent.indptr[task + 1])
+        receiver = present[sent.indices[entries]]
+        count = np.bincount(receiver, weights=sent.data[entries], minlength=len(factor))
         communication = s_per_message * (count @ penalty)
         domain = min(
             domains, key=lambda d: (idle[d][0][0] + float(communication[d]), idle[d][0][1])

@@ -44,11 +44,12 @@ class Tatl(PlacedPolicy[TatlState]):
 
     Notes
     -----
-    A queue becomes a victim on reaching ``S = C - lambda T_push + mu T_pop`` entries and a thief on
-    falling to ``s = mu T_pop``; lambda and mu are the rates at which entries arrive and leave,
-    T_push and T_pop the costs of the machine. A worker takes the oldest of its own tasks; when it
-    has none it takes the newest one of a random victim queue of its domain, else of another domain,
-    and goes on looking until there is one. Readings: docs/sources/laws.md.
+    A queue becomes a victim on reaching ``S = C - lambda T_push + mu T_pop`` entries. It becomes a
+    thief if it has ``s = mu T_pop`` when its owner has executed a task, or when this has none left;
+    lambda and mu are the rates at which entries arrive and leave, T_push and T_pop the costs of the
+    machine. A worker takes the oldest of its own tasks; when it has none it takes the newest one of
+    a random victim queue of its domain, else of another domain, and goes on looking until there is
+    one. Readings: docs/sources/laws.md.
 
     References
     ----------
@@ -73,28 +74,32 @@ class Tatl(PlacedPolicy[TatlState]):
     def on_ready(
         self, view: HookView, state: TatlState, task: int, worker: int
     ) -> tuple[Pool | Transfer, ...]:
-        """Note an entry that a worker queues, and return the steals if that makes a victim."""
+        """Note an entry that a worker queues, and return the steals if its queue is a victim."""
         owner = max(worker, 0)  # tasks without a pusher enter the first worker's queue
         state.pushed[owner] += 1
         size = view.live.queue_length(0, owner) + 1
         pool = Pool(0, owner)
-        if state.is_victim[owner] or size < self.thresholds(view, state, owner)[1]:
-            return (pool,)
-        state.is_victim[owner] = True
-        return (pool, *self._noticed(view, state, owner))
+        if size >= self.thresholds(view, state, owner)[1]:
+            state.is_victim[owner] = True
+        return (pool, *self._noticed(view, state, owner)) if state.is_victim[owner] else (pool,)
 
     def on_acquire(
         self, view: HookView, state: TatlState, task: int, worker: int, group: int, instance: int
     ) -> None:
-        """Note an entry that has left a queue, which may become a thief."""
-        self._left(view, state, instance, view.live.queue_length(0, instance))
+        """Note an entry that has left a queue."""
+        state.popped[instance] += 1
+
+    def on_finish(self, view: HookView, state: TatlState, task: int, worker: int) -> None:
+        """Make a thief of a queue whose owner has executed a task, if it is that short."""
+        if view.live.queue_length(0, worker) == self.thresholds(view, state, worker)[0]:
+            state.is_victim[worker] = False
 
     def on_idle(self, view: HookView, state: TatlState, worker: int) -> Transfer | None:
         """Return the steal of a worker that has nothing, if there is a victim."""
         return self._find(view, state, worker, [0] * view.n_workers)
 
     def _noticed(self, view: HookView, state: TatlState, victim: int) -> list[Transfer]:
-        """Return the steals of those who wait, when a queue takes in what makes it a victim."""
+        """Return the steals of those who wait, when a victim takes in an entry."""
         live = view.live
         taken = [0] * view.n_workers
         taken[victim] = -1  # the entry is not there yet
@@ -116,7 +121,11 @@ class Tatl(PlacedPolicy[TatlState]):
         if state.busy_until_ps[worker] > live.now_ps():
             return None
         domain = view.worker_domain
-        victims = [v for v in range(view.n_workers) if state.is_victim[v] and v != worker]
+        victims = [
+            v
+            for v in range(view.n_workers)
+            if state.is_victim[v] and v != worker and live.queue_length(0, v) > taken[v]
+        ]
         near = [v for v in victims if domain[v] == domain[worker]]
         candidates = near or victims
         if not candidates:
@@ -134,12 +143,6 @@ class Tatl(PlacedPolicy[TatlState]):
             self.capacity, arriving * costs.push_ps * PER_PS, leaving * costs.pop_ps * PER_PS
         )
 
-    def _left(self, view: HookView, state: TatlState, owner: int, size: int) -> None:
-        """Note an entry that has left a queue of now `size` entries."""
-        state.popped[owner] += 1
-        if size <= self.thresholds(view, state, owner)[0]:
-            state.is_victim[owner] = False
-
     def _steal(
         self, view: HookView, state: TatlState, thief: int, victim: int, taken: list[int]
     ) -> Transfer:
@@ -148,8 +151,8 @@ class Tatl(PlacedPolicy[TatlState]):
         delay_ps = max(1, view.machine.steal_ps(int(thread[thief]), int(thread[victim])))
         state.busy_until_ps[thief] = live.now_ps() + delay_ps
         state.pushed[thief] += 1
+        state.popped[victim] += 1
         taken[victim] += 1
-        self._left(view, state, victim, live.queue_length(0, victim) - taken[victim])
         return Transfer(0, victim, 0, thief, 1, delay_ps, "newest")
 
 
