@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import combinations
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ from simsched.machine import load_machine
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
-from simsched.policy.contract.base import PlanView
+from simsched.policy.contract.base import Exchange, HookView, PlanView
 from simsched.policy.parts.batch_gate import GATE, gated, is_batch
 from simsched.policy.parts.core_groups import (
     cut_points,
@@ -23,10 +25,11 @@ from simsched.policy.parts.core_groups import (
     preference,
 )
 from simsched.policy.parts.task_classes import History, allocate
+from simsched.policy.parts.thread_swaps import Seats, SwapCost, refill_ps
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload import generate_workload
-from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.registry import make_small_workload
 
@@ -135,21 +138,62 @@ def test_random_snatching_is_never_better_and_sometimes_worse() -> None:
 
 
 def test_snatching_goes_down_the_speeds(backend: str) -> None:
-    # Worker 0 ends at 1 ms and takes the task of worker 1, which then sits at half its speed and
-    # takes that of worker 2 from there.
+    # Worker 0 ends at 1 ms and takes the task of worker 1. It then sits at half its speed, finds
+    # nothing to steal either, and takes the task of worker 2 from there.
     machine = uneven(4e9, 2e9, 1e9)
     graph = build_graph([4e6, 80e6, 80e6])
     policy = make_policy("rts", {"victim": "largest", "look_s": 1e-3, "snatch_s": 0.0})
     run = simulate(machine, Workload("w", graph), policy, backend=backend, events=True)
     swaps = rows(run, EventKind.EXCHANGE, "time_ps", "arg0", "arg1")
-    assert swaps[:2] == [(1 * MS, 0, 1), (2 * MS, 0, 2)]
+    assert swaps[:2] == [(1 * MS, 0, 1), (1 * MS, 0, 2)]
 
 
-def test_patience_delays_the_snatch(backend: str) -> None:
-    machine, workload = toy((3, 0, 1, 2))
-    policy = make_policy(f"{KNOWN_VICTIM[:-1]}, failed_steals=3]")
-    run = simulate(machine, workload, policy, backend=backend, events=True)
-    assert rows(run, EventKind.EXCHANGE, "time_ps")[0] == (4 * MS,)
+@pytest.mark.parametrize(("failed_steals", "first_ms"), [(1, {1, 2}), (50, {2})])
+def test_a_core_snatches_after_so_many_victims_without_work(
+    backend: str, failed_steals: int, first_ms: set[int]
+) -> None:
+    # The fast core has nothing left at 1 ms. One of its two victims has a task of 1 ms to steal,
+    # the other one has none: who draws that one may try the other one before it snatches, or not.
+    graph = build_graph([4e6, 4e6, 80e6, 0.0, 80e6])
+    policy = make_policy("rts", {"failed_steals": failed_steals, "snatch_s": 0.0})
+    found = set()
+    for seed in range(8):
+        run = simulate(
+            uneven(4e9, 1e9, 1e9),
+            Workload("w", graph),
+            policy,
+            backend=backend,
+            events=True,
+            seed=seed,
+        )
+        found.add(rows(run, EventKind.EXCHANGE, "time_ps")[0][0] // MS)
+    assert found == first_ms
+
+
+@pytest.mark.parametrize(
+    ("refill", "cost_us"), [("none", 0.0), ("streamed", 65.536), ("by_line", 1064.96)]
+)
+def test_a_snatched_task_loses_its_private_cache(refill: str, cost_us: float) -> None:
+    # 512 KiB: at the 8 GB/s of a core, or 8192 lines at 130 ns over two links, from core 15 to 0.
+    machine = load_machine("a_8_0_0_8")
+    assert refill_ps(machine, 15, 0, refill) == round(cost_us * 1e6)
+    assert refill_ps(machine, 0, 0, refill) == 0
+    # Of a task that says which blocks it touches the engine knows what it misses.
+    plain = build_graph([1.0])
+    blocks = build_graph([1.0], accessed=accesses([0], [0], [64], 0, 1), block_bytes=[64])
+    threads = machine.place_workers()
+    domain = machine.core_domain[machine.thread_core[threads]]
+    live: Any = SimpleNamespace(
+        is_waiting=lambda w: w == 0, running_task=lambda w: 0 if w == 15 else -1
+    )
+    for graph, expected in ((plain, cost_us + 10), (blocks, 10)):
+        rng = np.random.default_rng(0)
+        view = HookView(machine, Workload("w", graph), threads, domain, rng, live=live)
+        seats = Seats(view)
+        (swap, *_) = seats.snatch(view, graph, max, SwapCost(1e-5, refill))
+        assert swap == Exchange(0, 15, round(expected * 1e6))
+        assert seats.group[[0, 15]].tolist() == [1, 0]
+        assert seats.thread[[0, 15]].tolist() == [15, 0]
 
 
 # Algorithms 8 and 9, table 5.5, equations 5.3 to 5.5.

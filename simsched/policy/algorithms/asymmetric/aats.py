@@ -26,7 +26,6 @@ from simsched.policy import (
     preset,
     register,
 )
-from simsched.policy.algorithms.asymmetric.snatching import Seats
 from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
 from simsched.policy.parts.batch_gate import GATE, gated, is_batch
 from simsched.policy.parts.core_groups import CoreGroups, core_groups, preference
@@ -38,6 +37,7 @@ from simsched.policy.parts.task_classes import (
     n_pools,
     ranks_of_classes,
 )
+from simsched.policy.parts.thread_swaps import Seats
 from simsched.workload.graph import (
     BoolArray,
     FloatArray,
@@ -120,7 +120,7 @@ class Aats(PlacedPolicy[AatsState]):
         rows = [graph.kinds.index(view.machine.core_groups[kind].kind) for kind in kinds.tolist()]
         return AatsState(
             groups=groups,
-            seats=Seats(groups.of_worker),
+            seats=Seats(view),
             classes=classes,
             history=History(len(classes), groups.n),
             is_batch=graph.class_names[-1] == GATE,

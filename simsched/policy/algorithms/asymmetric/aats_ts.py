@@ -8,6 +8,7 @@ import numpy as np
 
 from simsched.policy import AcquireOrder, Exchange, HookView, Wake, param, register, seconds_to_ps
 from simsched.policy.algorithms.asymmetric.aats import Aats, AatsState, search
+from simsched.policy.parts.thread_swaps import REFILLS, SwapCost
 
 
 @register("aats_ts")
@@ -17,7 +18,9 @@ class AatsSnatching(Aats):
 
     Parameters
     ----------
-    snatch_s, look_s, failed_steals : float, float, int
+    look_s : float
+        Time in seconds between two looks of cores without tasks for one to snatch.
+    snatch_s, refill : float, {"streamed", "by_line", "none"}
         As for `RandomSnatching`.
 
     Notes
@@ -31,9 +34,9 @@ class AatsSnatching(Aats):
     Q. Chen, M. Guo, Springer 2017, sections 5.4-5.9.
     """
 
-    snatch_s: float = param(1e-5, low=0.0, high=1000.0, is_cost=True)
     look_s: float = param(1e-5, low=1e-6, high=1e6)
-    failed_steals: int = param(1, low=1)
+    snatch_s: float = param(1e-5, low=0.0, high=1000.0, is_cost=True)
+    refill: str = param("streamed", choices=REFILLS)
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
@@ -76,9 +79,5 @@ class AatsSnatching(Aats):
             place = np.flatnonzero(state.classes == graph.task_class[live.running_task(worker)])
             return float(state.history.time_s[place[0], 0]) if len(place) else 0.0
 
-        return state.seats.snatch(
-            view,
-            self.failed_steals,
-            seconds_to_ps(self.snatch_s),
-            lambda victims: max(victims, key=size),
-        )
+        cost = SwapCost(self.snatch_s, self.refill)
+        return state.seats.snatch(view, graph, lambda victims: max(victims, key=size), cost)

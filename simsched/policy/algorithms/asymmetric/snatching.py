@@ -2,80 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from simsched.policy import (
+    AcquireOrder,
+    AcquireStep,
     Counters,
     Exchange,
     HookView,
+    Plan,
     PlanView,
+    Ranked,
+    Uniform,
     Update,
+    Wake,
     param,
     register,
     seconds_to_ps,
 )
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.parts.core_groups import core_groups
-from simsched.workload.graph import Int32Array
+from simsched.policy.parts.thread_swaps import REFILLS, Seats, SwapCost
+from simsched.workload.graph import Int32Array, TaskGraph
 
 
-class Seats:
-    """Which group of cores every worker is on, and since how many looks it has been waiting."""
+@dataclass(eq=False)
+class SnatchState:
+    """Where workers are, and when those that wait try again."""
 
-    def __init__(self, group: Int32Array) -> None:
-        self.group = group.copy()
-        slowest = group == group.max()
-        self._fast = np.flatnonzero(~slowest).tolist()  # the only ones that may snatch
-        self._looks = [0] * len(group)
-
-    def snatch(
-        self,
-        view: HookView,
-        patience: int,
-        cost_ps: int,
-        choose: Callable[[list[int]], int],
-    ) -> list[Exchange]:
-        """Return the swaps of waiting workers with workers that execute tasks on slower cores."""
-        swaps: list[Exchange] = []
-        for worker in self._fast:
-            if not view.live.is_waiting(worker):
-                self._looks[worker] = 0
-                continue
-            self._looks[worker] += 1
-            if self._looks[worker] < patience:
-                continue
-            slower = np.flatnonzero(self.group > self.group[worker]).tolist()
-            victims = [other for other in slower if view.live.running_task(other) >= 0]
-            if victims:
-                victim = choose(victims)
-                swaps.append(Exchange(worker, victim, cost_ps))
-                pair = [worker, victim]
-                self.group[pair] = self.group[pair[::-1]]
-                self._looks[worker] = 0
-        if swaps:
-            self._fast = np.flatnonzero(self.group < self.group.max()).tolist()
-        return swaps
+    seats: Seats
+    graph: TaskGraph
+    steps: tuple[AcquireStep, ...] = ()  # of stealing
+    looks: int = 0  # asked for so far; only the last one counts
+    asked_ps: int = -1  # when on_idle has asked for one the last time
+    vain_ps: int = -1  # when one has found nobody to snatch from the last time
 
 
 @register("rts")
 @dataclass(frozen=True, kw_only=True)
-class RandomSnatching(RandomStealing[Seats]):
-    """Random task snatching: cores that find nothing to steal take over tasks of slower cores.
+class RandomSnatching(RandomStealing[SnatchState]):
+    """Random task snatching: cores that fail to steal take over tasks of slower cores.
 
     Parameters
     ----------
     victim : {"random", "largest"}
         Which slower core: any that executes a task, or that with the largest task, as far as the
         policy knows the operations of tasks.
+    failed_steals : int
+        Random victims in a row of which none has had anything to steal, after which a worker
+        snatches. Workers on the slowest cores go on stealing.
+    look_s : float
+        Time in seconds after which a worker that has found nobody to snatch from tries again.
     snatch_s : float
         Time in seconds that a swap of two threads takes: the snatched task waits for it.
-    look_s : float
-        Time in seconds between two attempts of a waiting worker to steal.
-    failed_steals : int
-        Failed attempts in a row after which a worker snatches.
+    refill : {"streamed", "by_line", "none"}
+        What the private caches that the snatched task loses cost besides
+        (:func:`~simsched.policy.parts.thread_swaps.swap_ps`).
 
     Notes
     -----
@@ -91,32 +74,74 @@ class RandomSnatching(RandomStealing[Seats]):
     """
 
     victim: str = param("random", choices=("random", "largest"))
-    snatch_s: float = param(1e-5, low=0.0, high=1000.0, is_cost=True)
-    look_s: float = param(1e-5, low=1e-6, high=1e6)
     failed_steals: int = param(1, low=1)
+    look_s: float = param(1e-5, low=1e-6, high=1e6)
+    snatch_s: float = param(1e-5, low=0.0, high=1000.0, is_cost=True)
+    refill: str = param("streamed", choices=REFILLS)
 
-    @property
-    def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
-        return self.look_s
+    def start(self, view: PlanView) -> SnatchState:
+        return SnatchState(Seats(view), view.workload.graph)
 
-    def start(self, view: PlanView) -> Seats:
-        return Seats(core_groups(view).of_worker)
+    def seats(self, view: PlanView, state: SnatchState) -> Int32Array:
+        return state.seats.group
 
-    def seats(self, view: PlanView, state: Seats) -> Int32Array:
-        return state.group
+    def plan(self, view: PlanView, state: SnatchState, graph: TaskGraph) -> Plan:
+        """Return the plan of stealing, in which fast workers give up early."""
+        plan = super().plan(view, state, graph)
+        state.graph, state.steps = graph, plan.acquire
+        state.asked_ps = state.vain_ps = -1
+        return replace(plan, acquire=self._search(state)) if state.seats.group.any() else plan
 
-    def on_iteration(self, view: PlanView, state: Seats, counters: Counters) -> Update | None:
+    def _search(self, state: SnatchState) -> tuple[AcquireStep, ...]:
+        """Return the steps of stealing, the last of them only for workers that cannot snatch."""
+        *own, steal = state.steps
+        group = state.seats.group
+        slowest = np.repeat((group == group.max())[:, None], len(group), axis=1)
+        rank = Ranked(slowest.astype(np.int32) - 1)
+        return (
+            *own,
+            replace(steal, choice=Uniform(attempts=self.failed_steals)),
+            replace(steal, choice=rank),
+        )
+
+    def on_iteration(self, view: PlanView, state: SnatchState, counters: Counters) -> Update | None:
         """Return the plan with who is on the fastest core by now, where there is such a core."""
-        if not state.group.any():
+        if not state.seats.group.any():
             return None
         return Update(plan=self.plan(view, state, view.workload.graph))
 
-    def on_timer(self, view: HookView, state: Seats) -> tuple[Exchange, ...]:
-        def choose(victims: list[int]) -> int:
-            if self.victim == "random":
-                return victims[int(view.rng.integers(len(victims)))]
-            live, ops = view.live, view.estimated_ops(view.workload.graph)[0]
-            return max(victims, key=lambda v: float(ops[live.running_task(v)]))
+    def on_idle(self, view: HookView, state: SnatchState, worker: int) -> Wake | None:
+        """Let a worker that has failed to steal snatch at once."""
+        now_ps = view.live.now_ps()
+        if not state.seats.is_fast(worker) or now_ps in (state.asked_ps, state.vain_ps):
+            return None
+        state.asked_ps = now_ps
+        return self._look(state, now_ps)
 
-        cost_ps = seconds_to_ps(self.snatch_s)
-        return tuple(state.snatch(view, self.failed_steals, cost_ps, choose))
+    def on_wake(
+        self, view: HookView, state: SnatchState, tag: int
+    ) -> tuple[Exchange | AcquireOrder | Wake, ...]:
+        """Return swaps, and let all who wait look for work again."""
+        if tag != state.looks:
+            return ()
+        live, state.asked_ps = view.live, -1
+        cost = SwapCost(self.snatch_s, self.refill)
+        swaps = state.seats.snatch(view, state.graph, lambda v: self._victim(view, state, v), cost)
+        missed = any(live.queue_length(0, worker) for worker in range(view.n_workers))
+        search = (AcquireOrder(self._search(state)),) if swaps or missed else ()
+        if not swaps:
+            state.vain_ps = live.now_ps()
+            return (*search, self._look(state, state.vain_ps + seconds_to_ps(self.look_s)))
+        return (*swaps, *search)
+
+    def _look(self, state: SnatchState, at_ps: int) -> Wake:
+        """Return a look for somebody to snatch from."""
+        state.looks += 1
+        return Wake(at_ps, state.looks)
+
+    def _victim(self, view: HookView, state: SnatchState, victims: list[int]) -> int:
+        """Return one of the workers that may be snatched from."""
+        if self.victim == "random":
+            return victims[int(view.rng.integers(len(victims)))]
+        ops = view.estimated_ops(state.graph)[0]
+        return max(victims, key=lambda v: float(ops[view.live.running_task(v)]))
