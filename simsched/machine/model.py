@@ -68,6 +68,8 @@ class CoreGroup:
     module_cores: int = 1
     #: Whether the operations of its tasks include what their accesses take.
     includes_accesses: bool = False
+    #: Of one busy hardware thread.
+    ops_per_cycle: float = 1.0
 
 
 @dataclass(frozen=True)

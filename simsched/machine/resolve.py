@@ -230,6 +230,7 @@ def _core_group(name: str, cores: schema.Cores) -> CoreGroup:
         smt_throughput=tuple(map(float, value_or(cores.smt_throughput, [1.0]))),
         module_cores=value_or(cores.module, 1),
         includes_accesses=cores.accesses == "in_costs",
+        ops_per_cycle=cores.ops_per_cycle.value,
     )
 
 

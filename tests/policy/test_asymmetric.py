@@ -257,13 +257,30 @@ def test_the_history_follows_its_equations() -> None:
     # Equation 5.4: not the measured 7 s, but 0.4 s * 0.9 / 0.45; the mean of that and 0.9 s.
     history.finish(0, 1, 7.0, 0.45)
     assert history.time_s[0, 1] == pytest.approx((0.9 + 0.4 * 0.9 / 0.45) / 2)
+    # It also makes ipc (0.9 * 2 + 0.45) / 3, and does not count for the weight of the next one.
+    assert history.ipc[0] == pytest.approx(0.75)
+    assert history.n[0].tolist() == [2, 2]
     assert not history.is_complete
     history.finish(1, 0, 0.1, 1.0)
     history.finish(1, 1, 0.3, 0.5)
     assert history.is_complete
-    # Equation 5.5: t_1 * ipc / mean of 0.4 and 0.45.
-    expected = [[0.4, 0.4 * 0.9 / 0.425], [0.1, 0.1 / 0.5]]
+    # Equation 5.5: t_1 * ipc / mean of 0.4 and 0.45; (1.0 * 1 + 0.5) / 2 is the other ipc.
+    expected = [[0.4, 0.4 * 0.75 / 0.425], [0.1, 0.1 * 0.75 / 0.5]]
     assert history.batch_time_s() == pytest.approx(np.array(expected))
+
+
+@pytest.mark.parametrize(("cycles", "ipc"), [("core", [2.0, 1.0]), ("constant", [2.0, 0.25])])
+def test_instructions_are_related_to_cycles_of_the_core(
+    backend: str, cycles: str, ipc: list[float]
+) -> None:
+    # A wide core of 2 GHz and 4e9 operations per second and one of 0.5 GHz and 0.5e9: two and one
+    # operation in a cycle of their own, and 0.5 / 2 in one of the first core's.
+    machine = uneven(4e9, 0.5e9)
+    wide = replace(machine.core_groups[0], ops_per_cycle=2.0)
+    machine = replace(machine, core_groups=(wide, *machine.core_groups[1:]))
+    policy = make_policy("aats", {"cycles": cycles})
+    history = simulate(machine, batches(), policy, backend=backend).state.history
+    assert history._ipc_sum / history.n == pytest.approx(np.array([ipc] * 4))
 
 
 def test_classes_are_sorted_by_one_task_not_by_all_of_them() -> None:
@@ -444,11 +461,33 @@ def test_functions_that_spawn_themselves_are_stolen_child_first() -> None:
     assert orders == {0}
 
 
-def test_one_function_is_stolen_parent_first() -> None:
-    machine = uneven(2e9, 1e9)
-    single = batches(functions=1)
-    runs = [simulate(machine, single, make_policy(name)) for name in ("aats", "pfws")]
-    assert runs[0].makespan_s == runs[1].makespan_s
+def test_fewer_functions_than_groups_are_divided_too(backend: str) -> None:
+    # 7 tasks of 21 and 53 of 0.42 million operations. By cycles of its own every core needs as long
+    # as the first: 37 and 6 ms. The heavy ones are for the first group, the light ones for the
+    # second, and the third one, which has none, helps the second before the first.
+    machine = uneven(4e9, 2e9, 1e9)
+    run = simulate(machine, batches(functions=2), make_policy("aats"), backend=backend, events=True)
+    found = rows(run, EventKind.TASK_START, "task", "worker", "iteration")
+    ended = run.workload.graph.n_tasks - 1  # the gate
+    first = {w: t for t, w, i in reversed(found) if i == 5 and 0 < t < ended}
+    classes = [int(run.workload.graph.task_class[first[worker]]) for worker in range(3)]
+    assert classes == [1, 2, 2]
+    # A single function has one pool for all: the worker that is free takes the next task.
+    single = simulate(
+        machine, batches(functions=1), make_policy("aats"), backend=backend, events=True
+    )
+    last = [t for t, i in rows(single, EventKind.TASK_START, "task", "iteration") if i == 5]
+    assert last == [0, 61, *range(1, 61)]
+
+
+def test_fewer_tasks_than_groups_are_allocated(backend: str) -> None:
+    # 6 and 1 million operations: 3 ms on the fast core and 1 ms on the next one; both on the fast
+    # core would take 3.5 ms.
+    graph = build_graph([0.0, 1e6, 6e6], children=adjacency([0, 0], [1, 2], 3))
+    machine, policy = uneven(2e9, 1e9, 0.5e9), make_policy("amc_static_alg8")
+    run = simulate(machine, Workload("two", graph), policy, backend=backend, events=True)
+    assert dict(rows(run, EventKind.TASK_START, "task", "worker")) == {0: 0, 1: 1, 2: 0}
+    assert run.makespan_s * 1e3 == pytest.approx(3.0)
 
 
 def test_the_ablation_snatches_the_largest_and_less_often_than_at_random() -> None:

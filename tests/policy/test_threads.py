@@ -378,7 +378,7 @@ def test_balancing_evens_out_loads_with_the_threads_that_suit() -> None:
     # Core 0 is fast, 1 is slow. Loads by number are 1 and 4, then 2 and 3; by speed they are 1 / 2
     # and 4, then 1 and 3, then 3 / 2 and 2: one more would be 2 on the fast core, as before.
     speed = np.array([2.0, 1.0])
-    groups = CoreGroups(np.array([0, 1], np.int32), np.array([1, 1], np.int32), speed)
+    groups = CoreGroups(np.array([0, 1], np.int32), np.array([1, 1], np.int32), speed, speed)
     view: Any = SimpleNamespace(n_workers=2, live=AllBusy())
     for capacity, expected in ((np.ones(2), [4]), (speed, [4, 3])):
         state = Queues(

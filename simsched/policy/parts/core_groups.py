@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +24,7 @@ class CoreGroups:
     of_worker: Int32Array  # shape (n_workers,): group of each worker
     size: Int32Array  # shape (n_groups,): number of workers
     ops_per_s: FloatArray  # shape (n_groups,): speed of a core, falling
+    clock_hz: FloatArray  # shape (n_groups,): clock of the group's first core
 
     @property
     def n(self) -> int:
@@ -38,9 +40,13 @@ def core_groups(view: PlanView) -> CoreGroups:
     """Return the groups of the workers of a run."""
     machine = view.machine
     kinds = machine.thread_group[view.worker_thread]
-    speed = np.array([machine.core_groups[kind].ops_per_s for kind in kinds.tolist()])
-    found, inverse, count = np.unique(-speed, return_inverse=True, return_counts=True)
-    return CoreGroups(inverse.astype(np.int32), count.astype(np.int32), -found)
+    cores = [machine.core_groups[kind] for kind in kinds.tolist()]
+    speed = np.array([core.ops_per_s for core in cores])
+    found, first, inverse, count = np.unique(
+        -speed, return_index=True, return_inverse=True, return_counts=True
+    )
+    per_cycle = np.array([cores[worker].ops_per_cycle for worker in first.tolist()])
+    return CoreGroups(inverse.astype(np.int32), count.astype(np.int32), -found, -found / per_cycle)
 
 
 def preference(group: int, n_groups: int) -> list[int]:
@@ -61,20 +67,26 @@ def cut_points(times: ArrayLike, size: ArrayLike) -> list[int]:
     """Return where a row of items is cut so that the slowest group needs least time.
 
     A group needs ``sum of its times / size``. All ways to cut the row into non-empty parts are
-    compared; of equal ones the last in lexicographic order remains. With more than `MAX_CANDIDATES`
-    ways, the smallest time is found by bisection instead, each group taking what it can.
+    compared; of equal ones the last in lexicographic order remains. Parts may be empty if there are
+    fewer items than groups. With more than `MAX_CANDIDATES` ways, the smallest time is found by
+    bisection instead, each group taking what it can.
+
+    >>> cut_points([[6.0, 12.0, 24.0], [1.0, 2.0, 4.0]], [1, 1, 1])  # 6, 2 and 0; not 6, 0 and 4
+    [1, 2]
     """
     table, cores = np.asarray(times, np.float64), np.asarray(size, np.float64)
     items, groups = table.shape
     before = np.vstack([np.zeros(groups), np.cumsum(table, axis=0)]) / cores
     if groups == 1:
         return []
-    if n_candidates(items, groups) > MAX_CANDIDATES:
+    ways: Iterator[tuple[int, ...]]
+    if items < groups:
+        ways = combinations_with_replacement(range(items + 1), groups - 1)
+    elif n_candidates(items, groups) > MAX_CANDIDATES:
         return _bisect(before)
-    flat = np.fromiter(
-        (cut for cuts in combinations(range(1, items), groups - 1) for cut in cuts), np.int32
-    )
-    cuts = flat.reshape(-1, groups - 1)
+    else:
+        ways = combinations(range(1, items), groups - 1)
+    cuts = np.fromiter((cut for way in ways for cut in way), np.int32).reshape(-1, groups - 1)
     longest = np.zeros(len(cuts))
     for group in range(groups):
         first = cuts[:, group - 1] if group > 0 else 0

@@ -20,8 +20,9 @@ from simsched.workload.graph import (
 class History:
     """What the tasks of each class have cost on the cores of each group.
 
-    On the fastest group the estimate is the mean of measured times, on group i the mean of ``t_1 *
-    ipc / ipc_task`` (equation 5.4). Readings: docs/sources/aats.md.
+    On the fastest group the estimate t_1 is the mean of measured times (equation 5.3), on group i
+    the mean of ``t_1 * ipc / ipc_task``; every task changes ipc, but only those on the fastest
+    group count for its weight (equation 5.4). Readings: docs/sources/aats.md.
     """
 
     def __init__(self, n_classes: int, n_groups: int) -> None:
@@ -32,12 +33,11 @@ class History:
 
     def finish(self, task_class: int, group: int, time_s: float, ipc: float) -> None:
         """Note a task that has ended on a core of a group."""
-        c, n = task_class, int(self.n[task_class, group])
+        c, n, n_fast = task_class, int(self.n[task_class, group]), int(self.n[task_class, 0])
         estimate = time_s
-        if group == 0:
-            self.ipc[c] = (self.ipc[c] * n + ipc) / (n + 1)
-        elif self.n[c, 0] > 0:
+        if group > 0 and n_fast > 0:
             estimate = float(self.time_s[c, 0] * self.ipc[c] / ipc)
+        self.ipc[c] = (self.ipc[c] * n_fast + ipc) / (n_fast + 1)
         self.time_s[c, group] = (self.time_s[c, group] * n + estimate) / (n + 1)
         self._ipc_sum[c, group] += ipc
         self.n[c, group] = n + 1
@@ -96,7 +96,7 @@ def ranks_of_classes(group: Int32Array, wanted: list[int], within: Int32Array | 
     Classes of groups that it does not want have -1. `within` has the places of classes in a group;
     None for equal ranks.
     """
-    place = np.full(int(group.max()) + 1, -1)
+    place = np.full(max(*wanted, int(group.max())) + 1, -1)
     place[wanted] = np.arange(len(wanted))
     rank: Int64Array = place[group]
     return rank if within is None else np.where(rank < 0, -1, rank * len(group) + within)

@@ -82,6 +82,9 @@ class Aats(PlacedPolicy[AatsState]):
         known when classes were divided.
     helper_period_s : float
         Time in seconds between two looks of the helper thread at the tasks that have ended.
+    cycles : {"core", "constant"}
+        Which cycles the counters count to which instructions are related: those of the core, or
+        those of a clock that is the same on all cores, which counters offer, too.
 
     Notes
     -----
@@ -101,6 +104,7 @@ class Aats(PlacedPolicy[AatsState]):
     helps: str = param("weaker_first", choices=("weaker_first", "nobody"))
     within: str = param("random", choices=("random", "in_order"))
     helper_period_s: float = param(1e-3, low=1e-6, high=1e6)
+    cycles: str = param("core", choices=("core", "constant"))
 
     @property
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
@@ -131,9 +135,7 @@ class Aats(PlacedPolicy[AatsState]):
 
     def _steals(self, view: PlanView, graph: TaskGraph) -> bool:
         """Return whether a program is left to plain stealing."""
-        n_groups = core_groups(view).n
-        n_classes = len(np.unique(graph.task_class[in_pools(graph)]))
-        return n_groups == 1 or n_classes < n_groups or is_recursive(graph)
+        return core_groups(view).n == 1 or is_recursive(graph) or not in_pools(graph).any()
 
     def plan(self, view: PlanView, state: AatsState, graph: TaskGraph) -> Plan:
         """Return a plan with a pool for every class, or one of plain stealing."""
@@ -180,7 +182,8 @@ class Aats(PlacedPolicy[AatsState]):
         if time_s > 0.0 and 0.0 < ops < np.inf:
             place = int(np.searchsorted(state.classes, state.graph.task_class[task]))
             group = int(state.seats.group[worker])
-            state.finished.append((place, group, time_s, ops / time_s))
+            clock_hz = float(state.groups.clock_hz[group if self.cycles == "core" else 0])
+            state.finished.append((place, group, time_s, ops / (time_s * clock_hz)))
 
     def on_timer(
         self, view: HookView, state: AatsState

@@ -17,7 +17,7 @@ from simsched.policy import (
     Ranked,
     register,
 )
-from simsched.policy.algorithms.work_stealing.random_stealing import main_on_fastest, stealing_plan
+from simsched.policy.algorithms.work_stealing.random_stealing import stealing_plan
 from simsched.policy.parts.core_groups import core_groups, cut_points
 from simsched.policy.parts.subgraphs import main_tasks
 from simsched.workload.graph import Int32Array, TaskGraph, Workload
@@ -72,18 +72,12 @@ class StaticCuts(_Static):
     """
 
     def prepare(self, view: PlanView) -> Workload:
-        return view.workload if self._steals(view, view.workload.graph) else longest_first(view)
-
-    def _steals(self, view: PlanView, graph: TaskGraph) -> bool:
-        """Return whether there is nothing to divide."""
-        groups = core_groups(view)
-        return groups.n == 1 or int((~main_tasks(graph)).sum()) < groups.n
+        return view.workload if core_groups(view).n == 1 else longest_first(view)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
-        if self._steals(view, graph):
-            plan = stealing_plan("parent_first", "oldest", "oldest")
-            return main_on_fastest(plan, view, graph, core_groups(view).of_worker)
         groups, items = core_groups(view), np.flatnonzero(~main_tasks(graph))
+        if groups.n == 1:
+            return stealing_plan("parent_first", "oldest", "oldest")
         ops = view.estimated_ops(graph)[0]
         items = items[np.argsort(-ops[items], kind="stable")]
         times = ops[items, None] / groups.ops_per_s
