@@ -161,9 +161,10 @@ class BiasScheduling(ThreadScheduler):
 
     Notes
     -----
-    Every round balances queues first, by threads relative to speed, those with a bias to the other
-    type of core first. If nothing has moved, a thread biased to small cores changes places with one
-    biased to big ones. Readings: docs/sources/aats.md.
+    A thread that can run enters the queue of an idle big core if there is one. Every round balances
+    queues first, by threads relative to speed, those with a bias to the other type of core first.
+    If nothing has moved, a thread biased to small cores changes places with one biased to big ones.
+    Readings: docs/sources/aats.md.
 
     References
     ----------
@@ -172,6 +173,15 @@ class BiasScheduling(ThreadScheduler):
     """
 
     stall_share: float = param(0.3, low=0.0, high=1.0)
+
+    def queue_of(self, view: HookView, state: Queues, task: int) -> int:
+        """Return the core of the thread, or an idle big one."""
+        home = super().queue_of(view, state, task)
+        idle = idle_fast_cores(view, state)
+        if not idle or home in idle:
+            return home
+        state.note_move(state.thread_of(task), idle[0])
+        return idle[0]
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
         _, stalled = speedups(view, state.groups)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy import HookView, param, preset, register
+from simsched.policy import HookView, param, preset, register, seconds_to_ps
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 
 
@@ -15,13 +15,14 @@ class CriticalSections(ThreadScheduler):
 
     Parameters
     ----------
-    least_waiting : int
-        Threads that must be waiting for the critical section; with fewer it stays where it is.
+    least_waited_s : float
+        Time in seconds that threads must have waited for critical sections so far, all together;
+        after less, a section stays where it is.
 
     Notes
     -----
-    ``acs`` moves every critical section, ``bis`` those for which others wait, which stands for the
-    cycles that threads wait. Threads are not moved otherwise. Readings: docs/sources/aats.md.
+    ``acs`` moves every critical section, ``bis`` those for which threads have waited. Threads are
+    not moved otherwise. Readings: docs/sources/aats.md.
 
     References
     ----------
@@ -30,30 +31,42 @@ class CriticalSections(ThreadScheduler):
     Chen, M. Guo, Springer 2017, section 5.3.6.
     """
 
-    least_waiting: int = param(0, low=0)
+    least_waited_s: float = param(0.0, low=0.0, high=1e6)
 
     def queue_of(self, view: HookView, state: Queues, task: int) -> int:
         if state.is_critical[state.task_class[task]]:
-            waiting = state.notes.get("arrived", 0) - state.notes.get("left", 0) - 1
-            if waiting >= self.least_waiting:
+            now_ps, since_ps = view.live.now_ps(), _waiting_since_ps(state)
+            waiting_ps = sum(now_ps - since for since in since_ps.values())
+            waited_ps = state.notes.get("waited", 0)
+            began_ps = since_ps.pop(state.thread_of(task), now_ps)
+            state.notes["waited"] = waited_ps + now_ps - began_ps
+            if waited_ps + waiting_ps >= seconds_to_ps(self.least_waited_s):
                 return state.groups.fastest_worker
         return super().queue_of(view, state, task)
 
     def on_finish(self, view: HookView, state: Queues, task: int, worker: int) -> None:
-        """Count threads that reach and leave their critical section."""
+        """Note when a thread reaches its critical section."""
         super().on_finish(view, state, task, worker)
-        if not state.is_used:
+        graph, thread = view.workload.graph, state.thread_of(task)
+        if not state.is_used or state.is_critical[state.task_class[task]]:
             return
-        what = "left" if state.is_critical[state.task_class[task]] else "arrived"
-        state.notes[what] = state.notes.get(what, 0) + 1
+        following = state.task_class[graph.succ[graph.succ_ptr[task] : graph.succ_ptr[task + 1]]]
+        if (state.is_critical[following] & (state.thread[following] == thread)).any():
+            _waiting_since_ps(state)[thread] = view.live.now_ps()
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
         return []
 
 
+def _waiting_since_ps(state: Queues) -> dict[int, int]:
+    """Return when threads that wait for their critical section have begun to."""
+    since_ps: dict[int, int] = state.notes.setdefault("since", {})
+    return since_ps
+
+
 preset(
     "bis",
     CriticalSections,
-    "Critical sections for which others wait, on the fastest core.",
-    least_waiting=1,
+    "Critical sections on the fastest core as soon as threads have waited for one.",
+    least_waited_s=1e-6,
 )

@@ -26,9 +26,10 @@ class LinuxBalancer(ThreadScheduler):
 
     Notes
     -----
-    Every core in turn pulls the oldest waiting thread from the longest queue of its domain, its
-    socket, the machine, if that is longer than its own by two or more. Readings:
-    docs/sources/aats.md.
+    Every core in turn compares its own group of cores with the busiest one: cores of its domain,
+    domains of its socket, sockets of the machine. Where a thread less there and one more here is
+    not less than the load here, it pulls the oldest thread that waits there from the longest queue.
+    Readings: docs/sources/aats.md.
 
     References
     ----------
@@ -45,25 +46,24 @@ class LinuxBalancer(ThreadScheduler):
         moves: list[Move] = []
         for core in range(view.n_workers):
             eager = fails[core] >= self.failed_attempts
-            longer = longer_queues(view, load, core)
-            crowded = crowded_cores(view, load, core) if load[core] == 0 else []
-            move = self._pull(view, state, longer, core, eager=eager)
-            if not move and eager:
+            crowded = crowded_cores(view, load, core)
+            move = self._pull(view, state, crowded, core, eager=eager)
+            if not move and eager and load[core] == 0:
                 stopped = {move.worker for move in moves if isinstance(move, Preempt)}
                 move = _push(view, state, [c for c in crowded if c not in stopped], core)
             if move:
                 load[_source(move[0])] -= 1
                 load[core] += 1
             moves += move
-            fails[core] = fails[core] + 1 if (longer or crowded) and not move else 0
+            fails[core] = fails[core] + 1 if crowded and not move else 0
         return moves
 
     def _pull(
-        self, view: HookView, state: Queues, longer: list[int], core: int, *, eager: bool
+        self, view: HookView, state: Queues, crowded: list[int], core: int, *, eager: bool
     ) -> list[Move]:
-        """Return the pull of one core from the first longer queue in which it finds anything."""
+        """Return the pull of one core from the first queue in which it finds anything."""
         limit_ps = view.live.now_ps() - seconds_to_ps(self.cache_hot_s)
-        for busiest in longer:
+        for busiest in crowded:
             for task in state.waiting[busiest]:
                 last = state.last_ran_ps[state.thread_of(task)]
                 if eager or last == 0 or last <= limit_ps:
@@ -76,37 +76,26 @@ def _source(move: Move) -> int:
     return move.worker if isinstance(move, Preempt) else move.instance
 
 
-def longer_queues(view: PlanView, load: Int64Array, core: int) -> list[int]:
-    """Return the longest queue of each level, nearest first, if longer than a core's by two."""
-    domain = view.worker_domain
-    socket = view.machine.domain_socket[domain]
-    found = []
-    for level in (domain, socket, domain * 0):
-        near = np.flatnonzero(level == level[core])
-        busiest = int(near[load[near].argmax()])
-        if load[busiest] >= load[core] + 2:
-            found.append(busiest)
-    return found
-
-
 def crowded_cores(view: PlanView, load: Int64Array, core: int) -> list[int]:
-    """Return the cores of the busiest domain of an idle core's socket, or of the busiest socket.
+    """Return the cores from which one pulls: of the busiest group of each level, nearest first.
 
-    There are none if these have, relative to their cores, fewer threads after giving one away than
-    the idle core's domain or socket then has.
+    Of a group the longest queues come first. Groups are compared by threads per core; one is left
+    out if it has, after giving a thread away, fewer than the core's own then has, and so are its
+    cores that have no more threads than the one that pulls.
     """
     domain = view.worker_domain
     socket = view.machine.domain_socket[domain]
-    for level, part in ((socket, domain), (domain * 0, socket)):
+    found: list[int] = []
+    for level, part in ((domain, np.arange(len(load))), (socket, domain), (domain * 0, socket)):
         inside = np.flatnonzero(level == level[core])
-        cores = [inside[part[inside] == p] for p in np.unique(part[inside])]
-        busiest = max(cores, key=lambda c: float(load[c].mean()))
+        groups = [inside[part[inside] == p] for p in np.unique(part[inside])]
+        busiest = max(groups, key=lambda cores: float(load[cores].mean()))
         own = inside[part[inside] == part[core]]
         after = (load[busiest].sum() - 1) / len(busiest)
         if part[busiest[0]] != part[core] and after >= (load[own].sum() + 1) / len(own):
-            found: list[int] = busiest[np.argsort(-load[busiest], kind="stable")].tolist()
-            return found
-    return []
+            longest = busiest[np.argsort(-load[busiest], kind="stable")]
+            found += [c for c in longest.tolist() if load[c] > load[core]]
+    return found
 
 
 def _push(view: HookView, state: Queues, crowded: list[int], core: int) -> list[Move]:
