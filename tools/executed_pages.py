@@ -25,9 +25,10 @@ DECIDES = ("*.py", "*.c", "*.h", "*.pyx", "*.pxi", "*.yaml")
 GALLERY_SETUP = """\
 import simsched
 
-result = simsched.run("quickstart", set={"seeds": 2})
+small = {"workloads": ["heat_small"], "seeds": 2}
+result = simsched.run("quickstart", set=small)
 sizes = {"product": {"workloads.heat_small.rows": [512, 1024, 2048, 4096, 8192]}}
-swept = simsched.run("quickstart", set={"seeds": 1, "sweep": sizes})
+swept = simsched.run("quickstart", set={**small, "seeds": 1, "sweep": sizes})
 """
 #: Question, the line that draws the answer.
 GALLERY = (

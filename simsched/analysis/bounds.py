@@ -25,7 +25,8 @@ Bandwidth
     memory-side cache where a node has one), and over the summed rate of all cores. Which bytes
     must come from memory is decided conservatively: an access whose footprint exceeds every cache
     moves all of its bytes; every other block that an iteration touches is loaded once, as far as
-    its smallest access reaches, except for as many bytes as all caches together can have kept.
+    its largest access reaches (its smallest one where caches pass blocks on), except for as many
+    bytes as all caches together can have kept.
 
 Work that a policy may divide over iterations as it likes is bounded as a whole
 (:func:`division_bound`).
@@ -94,6 +95,8 @@ class Capability:
     cache_bytes: int
     #: All cache instances of all levels together.
     all_cache_bytes: int
+    #: Whether caches pass blocks on to each other.
+    passes_on: bool
 
 
 def capability(machine: Machine, worker_thread: NDArray[np.int32]) -> Capability:
@@ -137,6 +140,7 @@ def capability(machine: Machine, worker_thread: NDArray[np.int32]) -> Capability
             default=0,
         ),
         all_cache_bytes=sum(map(_room, instances)),
+        passes_on=any(level.transfer_bandwidth_bytes_per_s > 0.0 for level in machine.caches),
     )
 
 
@@ -346,14 +350,21 @@ def work_bound(graph: TaskGraph, rows: list[int], total: FloatArray) -> float:
 def memory_bytes(graph: TaskGraph, able: Capability) -> float:
     """Return a number of bytes that must come from memory in every iteration.
 
-    The smallest footprint of a block counts, because the first access to it is not known.
+    The largest footprint of a block counts: no cache holds more of it than has been loaded. Where
+    caches pass blocks on, two of them may hold the same part twice, and an access finds both (C9);
+    there the smallest one counts.
     """
     footprint = _footprint(graph)
     uncacheable = _uncacheable(graph, able)
     moved = graph.read_bytes + graph.written_bytes
-    smallest = np.full(graph.n_blocks, np.iinfo(np.int64).max)
-    np.minimum.at(smallest, graph.access_block[~uncacheable], footprint[~uncacheable])
-    once = int(smallest[smallest < np.iinfo(np.int64).max].sum())
+    block, cached = graph.access_block[~uncacheable], footprint[~uncacheable]
+    loaded = np.zeros(graph.n_blocks, np.int64)
+    if able.passes_on:
+        loaded[block] = np.iinfo(np.int64).max
+        np.minimum.at(loaded, block, cached)
+    else:
+        np.maximum.at(loaded, block, cached)
+    once = int(loaded.sum())
     return float(int(moved[uncacheable].sum()) + max(0, once - able.all_cache_bytes))
 
 

@@ -257,6 +257,8 @@ def _print_result(result: Any, quiet: bool, *, describe: bool) -> None:
     say(comparison_table(result.lines))
     for note in cost_notes((cell.policy, cell.policy_model) for cell in result.cells):
         say(note)
+    if describe and not quiet and result.experiment.remark:
+        say(result.experiment.remark.strip())
     for table in claim_tables(result.claims):
         say(table)
     if quiet:

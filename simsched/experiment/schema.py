@@ -223,6 +223,8 @@ class Experiment(Section):
         Name of the experiment and of its directory of results.
     description : str
         What it is for.
+    remark : str
+        What a reader of its results has to know; shown below them.
     machines, workloads, policies : list
         What is combined; at least one of each.
     seeds : int or list of int
@@ -244,6 +246,7 @@ class Experiment(Section):
 
     name: FileName
     description: str = ""
+    remark: str = ""
     machines: Machines
     workloads: Workloads
     policies: Policies

@@ -218,6 +218,7 @@ class Result(ResultData):
             {
                 "experiment": self.experiment.name,
                 "description": self.experiment.description,
+                "remark": self.experiment.remark,
                 "version": simsched.__version__,
                 "runs": self.rows,
                 "comparison": [flat(line) for line in self.lines],

@@ -83,6 +83,7 @@ def report_html(result: ResultData, command: Sequence[str] = ()) -> str:
     return environment.from_string(template).render(
         name=result.experiment.name,
         description=result.experiment.description.strip(),
+        remark=result.experiment.remark.strip(),
         n_runs=len(result.rows),
         seeds=sorted({cell.seed for cell in cells}),
         backends=sorted({cell.backend for cell in cells}),
