@@ -32,6 +32,10 @@ WORST_CASES = {
 }
 
 
+#: Published beside figure 7.9, where the rows have the first of three sweeps only.
+NOT_AMONG_THE_ROWS = {"mr-p05", "mr-p06"}
+
+
 @pytest.mark.parametrize("family", families())
 def test_every_published_row_is_a_claim(family: str) -> None:
     path = REFERENCE / f"{family}.results.yaml"
@@ -40,7 +44,7 @@ def test_every_published_row_is_a_claim(family: str) -> None:
     published = [row["id"] for row in read_document(path).data]
     claims = ids_of(family)
     assert sorted(set(published) - set(claims)) == []
-    assert sorted(set(claims) - set(published)) == []
+    assert set(claims) - set(published) <= NOT_AMONG_THE_ROWS
 
 
 @pytest.mark.parametrize("family", families())
@@ -69,7 +73,11 @@ def _evaluable(family: str) -> list[tuple[Mapping[str, Any], Claim]]:
     rows = {row["id"]: row for row in read_document(path).data}
     document = read_document(claims_dir() / f"{family}.yaml")
     claims = validate_document(document, ClaimsFile).claims
-    return [(rows[c.id], c) for c in claims if c.not_evaluable is None]
+    return [
+        (rows[c.id], c)
+        for c in claims
+        if c.not_evaluable is None and c.id not in NOT_AMONG_THE_ROWS
+    ]
 
 
 @pytest.mark.slow
