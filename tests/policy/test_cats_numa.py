@@ -38,7 +38,7 @@ def test_data_are_even_and_subtrees_go_anywhere() -> None:
     assert run.trace is not None
     events = run.trace.events
     home = events["arg1"][events["kind"] == EventKind.FIRST_TOUCH]
-    assert np.bincount(home).tolist() == [64, 64, 64, 64]  # 256 leaves, one block each
+    assert np.bincount(home).tolist() == [128, 128, 128, 128]  # 256 leaves, two blocks each
     socket = OPTERON.core_domain[OPTERON.thread_core[OPTERON.place_workers()]]
     part = allocate(HEAT.graph, 4)
 

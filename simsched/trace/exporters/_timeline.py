@@ -235,6 +235,16 @@ def _of_batches(kind: NDArray[np.int32], worker: NDArray[np.int32]) -> Mask:
     return batch
 
 
+def _past_ready(rows: _Rows) -> Int64Array:
+    """Return for each row the first one from it on that makes no other task ready."""
+    opening = _among(rows.kind, _OPENING)
+    current = np.maximum.accumulate(np.where(opening, np.arange(len(rows)), 0))
+    stays = (rows.kind != EventKind.TASK_READY) | (rows.task == rows.task[current])
+    place = np.where(stays, np.arange(len(rows)), len(rows))
+    following = np.minimum.accumulate(place[::-1])[::-1]
+    return np.minimum(following, len(rows) - 1)
+
+
 def _stretches(rows: _Rows, set_aside: dict[str, int]) -> tuple[Intervals, Int64Array]:
     """Return the stretches in tasks, and the row that opens each."""
     opening = _among(rows.kind, _OPENING)
@@ -274,20 +284,29 @@ def _stretches(rows: _Rows, set_aside: dict[str, int]) -> tuple[Intervals, Int64
 def _spawns(rows: _Rows, stretches: Intervals, opened: Int64Array) -> Intervals:
     """Return the creation of children; docs/semantics.md, rules L8 to L10."""
     row = np.flatnonzero(rows.kind == EventKind.SPAWN)
-    after, last = row + 1, len(rows) - 1
+    last = len(rows) - 1
+    others = _past_ready(rows)
+    # Tasks that have waited for this creation enter their pools before the parent leaves.
+    after = np.where(
+        (rows.kind_at(row, row + 1) == EventKind.TASK_READY)
+        & (rows.task[np.minimum(row + 1, last)] != rows.task[row])
+        & (rows.task[np.minimum(row + 1, last)] != rows.arg0[row]),
+        others[np.minimum(row + 1, last)],
+        row + 1,
+    )
     kind = rows.kind_at(row, after)
     task = rows.task[np.minimum(after, last)]
     parent_first = rows.arg1[row] == PARENT_FIRST
     # Child-first: the parent leaves the worker at once, then the child starts.
     left = np.isin(kind, (EventKind.TASK_READY, EventKind.TASK_SUSPEND)) & (task == rows.task[row])
-    end_child_first = rows.time_at(row, after + left)
+    end_child_first = rows.time_at(row, others[np.minimum(after + left, last)])
     # Parent-first: the child is created, then perhaps a lock is waited for.
     pushed = (kind == EventKind.TASK_READY) & (task == rows.arg0[row])
-    then = after + pushed
+    then = np.where(pushed, others[np.minimum(after, last)], after)
     known = np.isin(
         rows.kind_at(row, then), (EventKind.SPAWN, EventKind.TASK_SUSPEND, EventKind.ACCESS)
     )
-    fallback = np.where(pushed, rows.time_at(row, after), rows.time[row])
+    fallback = np.where(then > row + 1, rows.time_at(row, then - 1), rows.time[row])
     end = np.where(
         parent_first, np.where(known, rows.time_at(row, then), fallback), end_child_first
     )
