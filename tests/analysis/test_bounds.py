@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.analysis.bounds import capability, critical_path, lower_bounds, traffic_bound_s
+from simsched.analysis.bounds import (
+    capability,
+    critical_path,
+    lower_bounds,
+    memory_bytes,
+    traffic_bound_s,
+)
 from simsched.engine.run import simulate
 from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
@@ -181,3 +189,24 @@ def test_own_traffic_bound_is_exact_when_one_node_is_saturated() -> None:
     run = simulate(machine, one_pass(8, 10**6), make_policy("work_sharing"), backend="simpy")
     assert run.makespan_s == pytest.approx(traffic_bound_s(run.summary, machine), rel=1e-6)
     assert run.makespan_s == pytest.approx(8e-3, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("passes_on", "loaded"),
+    [([], 8000 + 3000), ([1e9, 1000], 2000 + 3000)],  # caches that pass blocks on: the smallest
+)
+def test_a_block_is_loaded_as_far_as_its_largest_access(
+    passes_on: list[float], loaded: int
+) -> None:
+    # Block 0 is read in parts of 2,000 and 8,000 bytes, block 1 whole; both fit the cache.
+    graph = build_graph(
+        [0.0, 0.0, 0.0],
+        accessed=accesses([0, 1, 2], [0, 0, 1], [2000, 8000, 3000], [0, 0, 0], 3),
+        block_bytes=[8000, 3000],
+    )
+    cache = ("L1", 9000, 1e9, 500, 1, *passes_on)
+    machine = make_machine(domains=1, cores_per_domain=1, caches=[cache])
+    able = capability(machine, threads(machine))
+    # What all caches can have kept of the iteration before is not loaded again.
+    assert memory_bytes(graph, replace(able, all_cache_bytes=0)) == loaded
+    assert memory_bytes(graph, able) == max(0, loaded - 9000)

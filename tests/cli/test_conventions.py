@@ -239,3 +239,15 @@ def test_long_lists_of_names_are_cut(simsched: Command) -> None:
     assert "accepted: bats, " in message
     assert re.search(r" and \d+ more$", message.rstrip())
     assert len(message) < 400
+
+
+def test_a_remark_stands_below_the_results(simsched: Command, tmp_path: Path) -> None:
+    (tmp_path / "e.yaml").write_text(
+        "name: e\nremark: Mind the gap.\nmachines: [{name: opteron48, workers: 2}]\n"
+        "workloads: [{name: fork_join, depth: 2}]\npolicies: [cilk]\n"
+    )
+    code, output, _ = simsched("run", "e.yaml", "-j", 1)
+    assert code == 0
+    assert output.index("cilk") < output.index("Mind the gap.") < output.index("runs simulated")
+    assert "Mind the gap." not in simsched("run", "e.yaml", "-j", 1, "--quiet")[1]
+    assert json.loads(simsched("run", "e.yaml", "-q", "--json")[1])["remark"] == "Mind the gap."

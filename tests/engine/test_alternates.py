@@ -9,6 +9,7 @@ from simsched.engine.run import simulate
 from simsched.files.errors import GraphError
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
+from simsched.policy.parts.batch_gate import gated
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import accesses, build_graph
 from simsched.workload.graph import TaskGraph, Workload
@@ -78,3 +79,8 @@ def test_they_survive_plans_that_change_the_graph(policy: str) -> None:
         for number in (1, 2)
     )
     assert first != second
+
+
+def test_they_survive_a_gate() -> None:
+    graph = generate_workload("heat", {"rows": 32, "columns": 8}).graph
+    assert gated(graph).alternate_block.tolist() == graph.alternate_block.tolist()

@@ -221,6 +221,35 @@ def test_an_even_start_is_balanced_by_migration() -> None:
     assert run.summary.migrations == 16
 
 
+def test_blocks_of_an_area_migrate_together() -> None:
+    # As above, of two arrays: each leaf of the initialisation allocates a block of both.
+    items, size = 64, 16 * 4096
+    blocks = np.full(2 * items, size)
+    tree = grow(items, equal_parts(2, 2))
+    leaves = np.repeat(tree.leaves, 2)
+    used = np.arange(2 * items) // 2 + items * (np.arange(2 * items) % 2)
+    graph = build_graph(
+        np.where(tree.is_leaf, 1e5, 0),
+        children=tree.children,
+        accessed=accesses(leaves, used, size, 0, tree.n_tasks),
+        block_bytes=blocks,
+    )
+    init = first_touch_tree(tree, np.arange(items + 1), blocks, 1.0)
+    machine = replace(
+        MACHINE, caches=(), costs=replace(MACHINE.costs, hotness_sample_ps=10_000_000)
+    )
+    run = simulated("bats_nh", machine=machine, workload=Workload("w", graph, 2, init))
+    assert run.trace is not None
+    ends = run.trace.events["kind"] == EventKind.MIGRATE_END
+    moved, node = (run.trace.events[name][ends] for name in ("arg0", "arg1"))
+    first, second = (
+        dict(zip(moved[m] % items, node[m], strict=True)) for m in (moved < items, moved >= items)
+    )
+    assert first == second
+    assert len(first) == 16
+    assert run.summary.migrations == 32
+
+
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
 @pytest.mark.parametrize("machine", ["one_domain", "two_domains", "four_domains_hbm"])
 def test_nothing_stalls(machine: str, workers: int) -> None:

@@ -157,6 +157,22 @@ def test_sor_updates_one_colour_after_the_other() -> None:
     assert generate_workload("sor", parameters).iterations == 10
 
 
+def test_sor_updates_the_unknowns_and_reads_the_right_hand_side() -> None:
+    graph = generate_workload("sor", {"rows": 6, "columns": 4, "leaf_rows": 2}).graph
+    leaf = graph.leaves[1]  # the middle one of three pieces of rows, or the second of four
+    part = slice(graph.access_ptr[leaf], graph.access_ptr[leaf + 1])
+    n, line = graph.n_blocks // 2, 32
+    height = graph.block_bytes[1] // line
+    rows = zip(
+        graph.access_block[part].tolist(),
+        (graph.read_bytes[part] // line).tolist(),
+        (graph.written_bytes[part] // line).tolist(),
+        strict=True,
+    )
+    assert list(rows) == [(0, 1, 0), (1, height, height), (n + 1, height, 0), (2, 1, 0)]
+    assert graph.alternate_block is None
+
+
 @pytest.mark.parametrize("name", [name for name in SWEEPS if name != "sor"])
 def test_a_leaf_goes_over_its_rows_pass_by_pass(name: str) -> None:
     parameters = {"rows": 64, **small_size(name)}

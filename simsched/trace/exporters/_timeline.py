@@ -285,24 +285,21 @@ def _spawns(rows: _Rows, stretches: Intervals, opened: Int64Array) -> Intervals:
     """Return the creation of children; docs/semantics.md, rules L8 to L10."""
     row = np.flatnonzero(rows.kind == EventKind.SPAWN)
     last = len(rows) - 1
-    others = _past_ready(rows)
-    # Tasks that have waited for this creation enter their pools before the parent leaves.
-    after = np.where(
-        (rows.kind_at(row, row + 1) == EventKind.TASK_READY)
-        & (rows.task[np.minimum(row + 1, last)] != rows.task[row])
-        & (rows.task[np.minimum(row + 1, last)] != rows.arg0[row]),
-        others[np.minimum(row + 1, last)],
-        row + 1,
-    )
+    following = np.minimum(row + 1, last)
+    # Tasks that have waited for this creation enter their pools instead of the child, which comes
+    # after them.
+    held = rows.kind_at(row, row + 1) == EventKind.TASK_READY
+    held &= (rows.task[following] != rows.task[row]) & (rows.task[following] != rows.arg0[row])
+    after = np.where(held, _past_ready(rows)[following], row + 1)
     kind = rows.kind_at(row, after)
     task = rows.task[np.minimum(after, last)]
     parent_first = rows.arg1[row] == PARENT_FIRST
     # Child-first: the parent leaves the worker at once, then the child starts.
     left = np.isin(kind, (EventKind.TASK_READY, EventKind.TASK_SUSPEND)) & (task == rows.task[row])
-    end_child_first = rows.time_at(row, others[np.minimum(after + left, last)])
+    end_child_first = rows.time_at(row, after + left)
     # Parent-first: the child is created, then perhaps a lock is waited for.
     pushed = (kind == EventKind.TASK_READY) & (task == rows.arg0[row])
-    then = np.where(pushed, others[np.minimum(after, last)], after)
+    then = after + pushed
     known = np.isin(
         rows.kind_at(row, then), (EventKind.SPAWN, EventKind.TASK_SUSPEND, EventKind.ACCESS)
     )
