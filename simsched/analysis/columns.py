@@ -36,8 +36,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "busy_s": "time in tasks, summed over workers, without what tasks spend on moving data",
         "spawn_s": "time for creating tasks and releasing successors, summed over workers",
         "acquire_s": "time for finding tasks, summed over workers",
-        "migrate_s": "time for moving data, summed over workers: copies between iterations, tasks "
-        "that only move blocks, page faults and moves of pages",
+        "migrate_s": "time for moving data, summed over workers: copies between iterations, moves "
+        "of blocks by policies, page faults and moves of pages",
         "idle_s": "what remains of the makespan, summed over workers",
         "busy_percent": "`busy_s` as a part of workers x makespan",
         "spawn_percent": "`spawn_s` as a part of workers x makespan",
@@ -105,11 +105,10 @@ COLUMNS: dict[str, dict[str, str]] = {
         "transfers": "times that the policy itself has moved tasks between pools",
         "transferred_tasks": "tasks that it has moved so",
         "failed_probes": "looks into pools of others that were empty",
-        "migrations": "blocks moved or copied between nodes, by tasks that only do that too",
+        "migrations": "blocks moved or copied between nodes",
         "migrated_bytes": "bytes moved or copied so",
         "page_faults": "page faults of balancing",
         "page_fault_s": "time in them and in the moves of pages that they cause",
-        "move_wait_s": "idle time of workers whose next task lacks only a prefetch or an eviction",
         "duplicates": "executions of tasks that somebody was executing already",
         "kills": "executions that have ended without result",
         "wasted_s": "time of workers in such executions",

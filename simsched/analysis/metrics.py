@@ -127,7 +127,8 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
     barriers = machine.costs.barrier_ps * max(0, len(summary.iteration) - 1)
     between = int(summary.iteration_overhead_ps.sum())
     overhead = max(0, between - barriers)
-    migration = overhead - summary.policy_ps + _moving_ps(summary) / len(summary.worker_busy_ps)
+    inside = (summary.move_ps + summary.page_fault_ps) / len(summary.worker_busy_ps)
+    migration = overhead - summary.policy_ps + inside
     overhead += summary.decision_ps
     work = summary.policy_ps + summary.decision_ps
     whole = max(1, summary.makespan_ps)
@@ -152,11 +153,6 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
         "migration_overhead_percent": 100.0 * migration / whole,
         "iterations_to_amortise": iterations_to_amortise(summary, machine.costs.barrier_ps),
     }
-
-
-def _moving_ps(summary: Summary) -> int:
-    """Return the time inside tasks in which workers move data, or wait for pages to move."""
-    return int(summary.worker_move_ps.sum()) + summary.page_fault_ps
 
 
 def iterations_to_amortise(summary: Summary, barrier_ps: int) -> int:
@@ -190,11 +186,11 @@ def _worker_times(summary: Summary) -> dict[str, Any]:
     total = max(1, summary.makespan_ps * len(idle))
     row: dict[str, Any] = {"workers": len(idle)}
     sums = {name: int(part.sum()) for name, part in parts.items()}
-    sums["migrate"] += _moving_ps(summary)
-    sums["busy"] = max(0, sums["busy"] - _moving_ps(summary))
+    sums["migrate"] += summary.page_fault_ps
+    sums["busy"] = max(0, sums["busy"] - summary.page_fault_ps)
     row |= {f"{name}_s": part * PER_PS for name, part in sums.items()}
     row |= {f"{name}_percent": 100.0 * part / total for name, part in sums.items()}
-    busy = parts["busy"] = summary.worker_busy_ps - summary.worker_move_ps
+    busy = parts["busy"]
     row["busy_imbalance"] = float(busy.max() / busy.mean()) if busy.any() else 1.0
     for name in ("busy", "acquire", "idle"):
         row[f"worker_{name}_s"] = (parts[name] * PER_PS).tolist()
@@ -360,7 +356,6 @@ def _scheduling(summary: Summary) -> dict[str, Any]:
         "migrated_bytes": summary.migrated_bytes,
         "page_faults": summary.page_faults,
         "page_fault_s": summary.page_fault_ps * PER_PS,
-        "move_wait_s": summary.move_wait_ps * PER_PS,
         "duplicates": summary.duplicates,
         "kills": summary.kills,
         "wasted_s": summary.wasted_ps * PER_PS,

@@ -17,10 +17,9 @@ Time inside tasks is divided segment by segment with the event trace:
   known, because the trace only names it at its end: what is left is *memory* then.
 
 Before that, what an access waited for page faults and for pages to move is taken out: *migration*,
-with the time of workers that copy blocks and of tasks that do nothing else
-(:attr:`~simsched.workload.graph.Workload.move_classes`). Faults cost what the machine says. The
-rest of the run's `page_fault_ps` is what moves took; it is divided among the accesses that moved
-their block, in proportion to what they lasted longer than faults, flows and operations explain.
+with the time of workers that copy blocks. Faults cost what the machine says. The rest of the run's
+`page_fault_ps` is what moves took; it is divided among the accesses that moved their block, in
+proportion to what they lasted longer than faults, flows and operations explain.
 
 Parts are seconds of the mean worker, so that runs with different numbers of workers compare.
 """
@@ -206,11 +205,10 @@ def time_parts(run: Run) -> TimeParts:
 
 
 def _accesses(run: Run) -> Iterator[tuple[TaskGraph, _Segments]]:
-    """Yield the graph and the accesses of every iteration, without those of tasks that move."""
+    """Yield the graph and the accesses of every iteration."""
     assert run.trace is not None
     for number, begin, events in _iterations(run.trace):
-        moving = None if number == 0 else run.workload.moving_tasks()
-        yield _graph(run, number), _segments(events, begin, moving)
+        yield _graph(run, number), _segments(events, begin)
 
 
 def _graph(run: Run, iteration: int) -> TaskGraph:
@@ -240,10 +238,8 @@ def _iterations(trace: Trace) -> Iterator[tuple[int, int, dict[str, NDArray[np.i
         yield int(part["iteration"][0]), int(begin), part
 
 
-def _segments(
-    events: dict[str, NDArray[np.int64]], first_row: int, moving: NDArray[np.bool_] | None
-) -> _Segments:
-    """Return the accesses of one iteration by tasks that are not among the moving ones."""
+def _segments(events: dict[str, NDArray[np.int64]], first_row: int) -> _Segments:
+    """Return the accesses of one iteration."""
     # These happen to a worker while it goes on with its segment.
     ignored = np.isin(events["kind"], [EventKind.FIRST_TOUCH, EventKind.TIMER, EventKind.PACE])
     order = np.flatnonzero((events["worker"] >= 0) & ~ignored)
@@ -252,8 +248,6 @@ def _segments(
     time = events["time_ps"][order]
     is_flow = kind == EventKind.FLOW_END
     access = np.flatnonzero(kind == EventKind.ACCESS)
-    if moving is not None:
-        access = access[~moving[task[access]]]
     # A segment lasts until the worker does something else; FLOW_END does not end it.
     other = np.flatnonzero(~is_flow)
     following = other[np.minimum(np.searchsorted(other, access, side="right"), len(other) - 1)]
@@ -417,13 +411,13 @@ def _assemble(run: Run, waiting: dict[str, float], steal_ps: int) -> TimeParts:
             summary.worker_migrate_ps,
         )
     )
-    moving = int(summary.worker_move_ps.sum())
-    between = max(n * int(summary.iteration_overhead_ps.sum()) - copying, 0)
+    apart = max(copying - summary.move_ps, 0)
+    between = max(n * int(summary.iteration_overhead_ps.sum()) - apart, 0)
     stalls = waiting.pop(MIGRATION)
-    compute = busy - moving - stalls - sum(waiting.values())
+    compute = busy - stalls - sum(waiting.values())
     parts = {COMPUTE: compute, **waiting, SPAWN: float(spawn)}
     parts |= {STEAL: float(steal_ps), POOLS: float(acquire - steal_ps)}
-    parts |= {MIGRATION: copying + moving + stalls, BETWEEN: float(between)}
+    parts |= {MIGRATION: copying + stalls, BETWEEN: float(between)}
     parts[IDLE] = summary.makespan_ps * n - busy - spawn - acquire - copying - between
     return TimeParts(
         summary.makespan_ps * PER_PS, {name: value * PER_PS / n for name, value in parts.items()}

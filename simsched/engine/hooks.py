@@ -14,6 +14,7 @@ from simsched.engine.division import Account
 from simsched.engine.interface.decisions import HOOKS, KIND, Record, record_of
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
+from simsched.engine.moves import check_move
 from simsched.engine.plans import resolve_order
 from simsched.engine.replication import refuse_copied
 from simsched.files.errors import PolicyError
@@ -23,6 +24,7 @@ from simsched.policy.contract.base import (
     AcquireOrder,
     EngineState,
     Exchange,
+    Move,
     Plan,
     PlanView,
     Policy,
@@ -39,7 +41,7 @@ from simsched.policy.contract.records import NO_SIZES, check_record, said_of, to
 MORE_WAKES, WAKES_EACH = 1000, 10
 SPAWN_ORDERS = (CHILD_FIRST, PARENT_FIRST)
 NO_RECORDS: Sequence[Record] = ()
-CHECKED = (Transfer, Exchange, Wake)  #: what means something only in a run, or together
+CHECKED = (Transfer, Exchange, Wake, Move)  #: what means something only in a run, or together
 
 
 class PolicyHooks:
@@ -78,6 +80,7 @@ class PolicyHooks:
         self._resolve_order = lambda decision: resolve_order(
             replace(plan, acquire=decision.acquire), resolved, problem
         )
+        self._problem = problem
         n_tasks, n_workers = len(resolved.group_of), problem.n_workers
         instances = problem.instances()
         self._counts = [instances[group.scope] for group in plan.pool_groups]
@@ -86,6 +89,8 @@ class PolicyHooks:
             "task": n_tasks,
             "group": len(self._counts),
             "instance": self._counts,
+            "block": len(problem.block_bytes),
+            "node": problem.n_nodes,
         }
         self._most_wakes = MORE_WAKES + WAKES_EACH * (n_tasks + n_workers)
 
@@ -225,6 +230,10 @@ class PolicyHooks:
                 raise PolicyError(
                     f"Wake: at_ps: found {decision.at_ps}, accepted {now_ps} (now) or more"
                 )
+        elif isinstance(decision, Move):
+            if not self.wants_on_wake:
+                raise PolicyError("found a Move, accepted none: there is no on_wake")
+            check_move(self._problem, decision.block)
         elif isinstance(decision, Exchange):
             if self._view.machine.copies_data:
                 refuse_copied("Exchange", "moves threads to other cores while they run")

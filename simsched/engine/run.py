@@ -18,7 +18,6 @@ from simsched.engine.division import Account, account_of
 from simsched.engine.hooks import PolicyHooks
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
-from simsched.engine.moves import account_of_moves
 from simsched.engine.plans import resolve_plan
 from simsched.engine.replication import refuse_copied
 from simsched.engine.setup import Setup, set_up
@@ -148,10 +147,7 @@ def _run(
     if isinstance(events, InformedSink):
         events.begin(prepared, threads)
     hooks = PolicyHooks(policy, view, state, account)
-    moves = account_of_moves(prepared, len(threads), events)
-    engine = make_backend(
-        backend, problem, hooks, events=events if moves is None or events is True else moves
-    )
+    engine = make_backend(backend, problem, hooks, events=events)
     if account is None:
         _iterate(engine, problem, policy, view, state, hooks, progress)
         summary = engine.summary()
@@ -161,10 +157,6 @@ def _run(
     decision_ps = hooks.decision_ps + hooks.reading_ps
     summary = replace(summary, decisions=hooks.decisions, decision_ps=decision_ps)
     trace = engine.trace()
-    if moves is not None:
-        if trace is not None:
-            moves.append(trace.events)
-        summary = moves.complete(summary)
     program = setup.program
     return Run(machine, prepared, policy, backend, seed, threads, summary, trace, program, state)
 

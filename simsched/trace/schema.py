@@ -114,7 +114,9 @@ class RunCounters:
     requested_bytes : int
         Bytes that tasks asked for (hits and memory together).
     migrations, migrated_bytes : int
-        Blocks moved between nodes, by tasks that only do that included.
+        Blocks moved between nodes, while tasks run or between iterations.
+    move_ps : int
+        Time that workers spent on moves while tasks ran; a part of `worker_migrate_ps`.
     policy_ps : int
         Time between iterations that went into the policy's own work, without migrations.
     peak_bytes : int
@@ -146,6 +148,7 @@ class RunCounters:
     requested_bytes: int = 0
     migrations: int = 0
     migrated_bytes: int = 0
+    move_ps: int = 0
     policy_ps: int = 0
     peak_bytes: int = 0
     recycled_blocks: int = 0
@@ -244,12 +247,6 @@ class Summary(RunCounters):
         Bytes that tasks asked for in blocks of pools, local (0) and remote (1), hits included.
     iteration_overhead_ps : ndarray of int64, shape (I,)
         Time after each iteration that went into the barrier, policy work and migrations.
-    worker_move_ps : ndarray of int64, shape (W,)
-        Time inside tasks that only move data (`Workload.move_classes`), a part of `worker_busy_ps`;
-        of shape (1,) for programs without such tasks.
-    move_wait_ps : int
-        Time in which workers had nothing to do before a task for which only such a move was
-        missing.
     part_units, part_ps : ndarray of int64, shape (I, P)
         Where the policy divides the work: units that each of P parts had, and the time from the
         start of the iteration to the end of the part's last task; otherwise of shape (0, 0).
@@ -276,8 +273,6 @@ class Summary(RunCounters):
     failed_probes: NDArray[np.int64]
     node_peak_bytes: NDArray[np.int64]
     managed_bytes: NDArray[np.int64]
-    worker_move_ps: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    move_wait_ps: int = 0
     part_units: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     part_ps: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     decisions: int = 0

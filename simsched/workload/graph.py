@@ -89,10 +89,6 @@ class Workload(Shown):
     varying : Varying, optional
         What each iteration executes, where iterations differ in operations and accesses; `graph`
         then has the mean costs.
-    move_classes : tuple of int
-        Classes of tasks of `graph` that only copy blocks from one memory to another: a policy's
-        :meth:`~simsched.policy.contract.base.Policy.prepare` adds them. Their time counts as
-        migration.
     """
 
     name: str
@@ -103,7 +99,6 @@ class Workload(Shown):
     division: Division | None = field(default=None, kw_only=True)
     applications: Applications | None = field(default=None, kw_only=True)
     varying: Varying[TaskGraph] | None = field(default=None, kw_only=True)
-    move_classes: tuple[int, ...] = field(default=(), kw_only=True)
 
     def graph_of(self, number: int) -> TaskGraph:
         """Return what an iteration executes.
@@ -143,16 +138,6 @@ class Workload(Shown):
         varying = None if self.varying is None else self.varying.changed(change)
         return replace(self, graph=change(self.graph), init=init, varying=varying)
 
-    def moving_tasks(self) -> BoolArray:
-        """Return which tasks of `graph` only move blocks.
-
-        Returns
-        -------
-        ndarray of bool, shape (n_tasks,)
-            Those of `move_classes`.
-        """
-        return np.isin(self.graph.task_class, self.move_classes)
-
     def __repr__(self) -> str:
         return f"<Workload {self.name}: {self.iterations} iterations of {self.graph!r}>"
 
@@ -170,13 +155,6 @@ class Workload(Shown):
                 f"workload {self.name}: iterations: found {self.iterations}, accepted 1 or more"
             )
         self.graph.validate()
-        n_classes = len(self.graph.class_names)
-        unknown = [number for number in self.move_classes if not 0 <= number < n_classes]
-        if unknown:
-            raise GraphError(
-                f"workload {self.name}: move_classes: found {unknown[0]}, "
-                f"accepted 0 to {n_classes - 1}"
-            )
         if self.division is not None:
             if self.init is not None:
                 raise GraphError(

@@ -18,6 +18,7 @@ from simsched.policy.contract.base import (
     Exchange,
     HookView,
     Monitor,
+    Move,
     Pace,
     Placement,
     Plan,
@@ -314,8 +315,11 @@ class Dice(np.random.Generator):
     """Random numbers, and the plan that has been made with them last."""
 
     plan: Plan
-    wakes: np.random.Generator  # those of wakes: the other choices stay what they are without
+    # those of wakes and moves: the other choices stay what they are without
+    wakes: np.random.Generator
     n_wakes: int
+    n_moves: int
+    movable: list[int]  # blocks that workers may move
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,6 +340,9 @@ class RandomPolicy(Policy):
         follows = state.integers(0, 2, n) > 0 if pools is None and state.integers(2) else None
         everywhere = None if follows is None else follows & (np.arange(n) % 3 == 0)
         order = view.machine.touch_order
+        stays = np.ones(n, bool) if follows is None else ~follows
+        stays &= True if pools is None else ~pools.is_pooled
+        state.movable = np.flatnonzero(stays).tolist()
         return Placement(home.astype(np.int32), order, pools, follows, follows_accesses=everywhere)
 
     def plan(self, view: PlanView, state: Dice, graph: TaskGraph) -> Plan:
@@ -492,26 +499,28 @@ class HookPolicy(RandomPolicy):
 
 @dataclass(frozen=True, kw_only=True)
 class WakingPolicy(HookPolicy):
-    """The same, woken at random times, where it does what the timer does."""
+    """The same, woken at random times and after moves, where it does what the timer does."""
 
     def start(self, view: PlanView) -> Dice:
         state = super().start(view)
         state.wakes = np.random.default_rng([self.choice, 5])
         state.n_wakes = 100
+        state.n_moves = 30
         return state
 
     def on_ready(
         self, view: HookView, state: Dice, task: int, worker: int
-    ) -> Pool | tuple[Pool | Wake, ...] | None:
+    ) -> Pool | tuple[Pool | Wake | Move, ...] | None:
         pool = super().on_ready(view, state, task, worker)
-        wakes = self._wakes(view, state)
+        wakes = (*self._wakes(view, state), *self._moves(view, state))
         return (*([] if pool is None else [pool]), *wakes) if wakes else pool
 
     def on_idle(self, view: HookView, state: Dice, worker: int) -> Preempt | Transfer | Wake | None:
         return super().on_idle(view, state, worker) or next(iter(self._wakes(view, state)), None)
 
     def on_finish(self, view: HookView, state: Dice, task: int, worker: int) -> tuple[Any, ...]:
-        return *super().on_finish(view, state, task, worker), *self._wakes(view, state)
+        wakes = (*self._wakes(view, state), *self._moves(view, state))
+        return *super().on_finish(view, state, task, worker), *wakes
 
     def on_timer(self, view: HookView, state: Dice) -> tuple[Any, ...]:
         return *super().on_timer(view, state), *self._wakes(view, state)
@@ -520,7 +529,26 @@ class WakingPolicy(HookPolicy):
         assert view.live is not None
         state.wakes.integers(5 + tag)  # which wake this is must be the same on both backends
         decisions = super().on_timer(view, state) if state.wakes.integers(2) else ()
-        return *decisions, *self._wakes(view, state)
+        return *decisions, *self._wakes(view, state), *self._moves(view, state)
+
+    @staticmethod
+    def _moves(view: HookView, state: Dice) -> tuple[Move, ...]:
+        """None, or up to two moves, of one block maybe, by any workers."""
+        rng = state.wakes
+        if state.n_moves <= 0 or not state.movable or view.machine.copies_data or rng.integers(2):
+            return ()
+        number = int(rng.integers(1, 3))
+        state.n_moves -= number
+        return tuple(
+            Move(
+                int(rng.integers(view.n_workers)),
+                int(rng.choice(state.movable)),
+                int(rng.integers(len(view.machine.nodes))),
+                int(rng.choice([0, 1000, 2 * US])),
+                int(rng.integers(-4, 9)),
+            )
+            for _ in range(number)
+        )
 
     @staticmethod
     def _wakes(view: HookView, state: Dice) -> tuple[Wake, ...]:

@@ -1,4 +1,4 @@
-"""Planned stays in fast memory: admission in turn, room, counters."""
+"""Admission to fast memory: room, counters, what comes and goes."""
 
 import numpy as np
 import pytest
@@ -6,101 +6,88 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.files.errors import ModelError
-from simsched.policy.parts.residency import Residency, plan_residency
-from simsched.workload.builder import accesses, adjacency, build_graph
-from simsched.workload.graph import TaskGraph
+from simsched.policy.parts.residency import IN, LEAVING, OUT, Residency, blocks_of_tasks
+from simsched.workload.builder import accesses, build_graph
 
 
-def program(
-    blocks_of: list[list[int]], sizes: list[int], edges: list[tuple[int, int]]
-) -> TaskGraph:
-    """Return tasks that read the given blocks."""
-    task = [t for t, blocks in enumerate(blocks_of) for _ in blocks]
-    block = [b for blocks in blocks_of for b in blocks]
-    n = len(blocks_of)
-    source, target = [a for a, _ in edges], [b for _, b in edges]
-    return build_graph(
-        np.ones(n),
-        successors=adjacency(source, target, n),
-        accessed=accesses(task, block, 1, 0, n),
-        block_bytes=sizes,
-    )
+def test_a_task_is_admitted_with_all_its_blocks_or_not_at_all() -> None:
+    # Room for two of three blocks of 100 bytes: task 0 has two, task 1 one of these and another.
+    residency = Residency([[0, 1], [1, 2]], [100] * 3, {5: 200})
+    assert residency.admit(0) == [0, 1]
+    assert residency.room_bytes == {5: 0}
+    assert residency.admit(1) is None
+    assert residency.users == [1, 1, 0]
+    for block in (0, 1):
+        residency.arrive(block)
+    assert residency.release(0) == [0, 1]
+    assert residency.leave(0)
+    residency.give_back(0)
+    # Block 1 is still there: only block 2 must be fetched, into the room of block 0.
+    assert residency.admit(1) == [2]
+    assert not residency.leave(1)  # somebody needs it again
+    assert residency.where[:2] == [OUT, IN]
 
 
-def planned(graph: TaskGraph, owner: list[int], room: int) -> Residency:
-    """Return the plan with all blocks moved."""
-    return plan_residency(graph, np.ones(graph.n_blocks, bool), np.array(owner, np.int32), room)
+def test_nobody_is_admitted_to_a_block_that_is_being_evicted() -> None:
+    residency = Residency([[0]], [100], {5: 300})
+    residency.admit(0)
+    residency.arrive(0)
+    residency.release(0)
+    assert residency.leave(0)
+    assert not residency.leave(0)
+    assert residency.where == [LEAVING]
+    assert residency.admit(0) is None
+    residency.give_back(0)
+    assert residency.admit(0) == [0]
 
 
-def test_two_elements_take_turns_and_room_is_passed_on() -> None:
-    # Tasks 0, 1, 2 on element 0 and 3, 4 on element 1, a block each, room for three.
-    graph = program([[0], [1], [2], [3], [4]], [100] * 5, [])
-    plan = planned(graph, [0, 0, 0, 1, 1], 300)
-    assert plan.order == [0, 3, 1, 4, 2]
-    assert [stay.block for stay in plan.stays] == [0, 3, 1, 4, 2]
-    assert [stay.after for stay in plan.stays] == [[], [], [], [0], [1]]
-    assert [stay.buffer for stay in plan.stays] == [0, 1, 2, 0, 1]
-    assert plan.buffer_bytes.tolist() == [100] * 3
-
-
-def test_a_block_that_somebody_needs_stays() -> None:
-    # All three tasks share block 0; the blocks of their own come and go.
-    graph = program([[0, 1], [0, 2], [0, 3]], [100] * 4, [])
-    plan = planned(graph, [0, 0, 0], 300)
-    assert [(stay.block, stay.users) for stay in plan.stays] == [
-        (0, [0, 1, 2]),
-        (1, [0]),
-        (2, [1]),
-        (3, [2]),
-    ]
-    assert plan.stays[3].after == [1]
-
-
-def test_a_block_comes_back_only_after_it_has_been_evicted() -> None:
-    graph = program([[0], [1], [0]], [100, 100], [(1, 2)])
-    plan = planned(graph, [0, 0, 0], 300)
-    assert [stay.block for stay in plan.stays] == [0, 1, 0]
-    assert plan.stays[2].after == [0]
-
-
-def test_large_tasks_are_not_kept_out_by_small_ones() -> None:
-    graph = program([[0], [1], [2], [3], [4]], [100, 10, 10, 10, 100], [])
-    plan = planned(graph, [0, 1, 1, 1, 0], 200)
-    assert plan.order == [0, 1, 4, 2, 3]
-    assert plan.stays[2].after == [0]
+def test_each_block_goes_to_the_emptiest_node() -> None:
+    residency = Residency([[0, 1, 2], [3]], [60, 30, 30, 40], {5: 100, 6: 90})
+    assert residency.admit(0) == [0, 1, 2]
+    assert residency.node == {0: 5, 1: 6, 2: 6}
+    assert residency.room_bytes == {5: 40, 6: 30}
+    assert residency.admit(1) == [3]
 
 
 def test_a_task_that_does_not_fit_is_refused() -> None:
     with pytest.raises(ModelError, match="found a task with 300 bytes of blocks, accepted at most"):
-        planned(program([[0, 1]], [150, 150], []), [0], 299)
+        Residency([[0, 1]], [150, 150], {5: 299})
+    with pytest.raises(ModelError, match="accepted at most 400 in 2 nodes"):
+        Residency([[0]], [300], {5: 200, 6: 200})  # no node has room for the block
+
+
+def test_blocks_of_tasks_are_named_once_in_order_of_access() -> None:
+    accessed = accesses([0, 0, 0, 1, 1], [2, 0, 2, 1, 0], 1, 0, 2)
+    graph = build_graph(np.ones(2), accessed=accessed, block_bytes=[9, 1, 9])
+    assert blocks_of_tasks(graph, graph.block_bytes > 1) == [[2, 0], [0]]
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_room_is_never_exceeded_and_every_task_has_its_blocks(data: st.DataObject) -> None:
+def test_room_and_counters_are_those_of_the_admitted_tasks(data: st.DataObject) -> None:
     n_blocks, n_tasks = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 14))
     sizes = data.draw(st.lists(st.integers(1, 60), min_size=n_blocks, max_size=n_blocks))
     any_blocks = st.lists(st.integers(0, n_blocks - 1), unique=True, max_size=3)
-    blocks_of = data.draw(st.lists(any_blocks, min_size=n_tasks, max_size=n_tasks))
-    pairs = [(a, b) for b in range(n_tasks) for a in range(b)]
-    edges = data.draw(st.lists(st.sampled_from(pairs), unique=True, max_size=8)) if pairs else []
-    owner = data.draw(st.lists(st.integers(0, 2), min_size=n_tasks, max_size=n_tasks))
-    room = data.draw(st.integers(180, 400))
-    plan = planned(program(blocks_of, sizes, edges), owner, room)
-    assert sorted(plan.order) == list(range(n_tasks))
-    for task, blocks in enumerate(blocks_of):
-        assert [plan.stays[stay].block for stay in plan.stays_of[task]] == blocks
-        assert all(task in plan.stays[stay].users for stay in plan.stays_of[task])
-    assert plan.buffer_bytes.sum() <= room
-    # Whatever the order of ends, stays that do not wait for each other fit together: carry the
-    # stays out as late as their room allows and as early as possible.
-    over: set[int] = set()
-    present: dict[int, int] = {}
-    for number, stay in enumerate(plan.stays):
-        for other in stay.after:
-            over.add(other)
-            present.pop(other, None)
-        assert all(other < number for other in stay.after)
-        present[number] = sizes[stay.block]
-        assert len({plan.stays[s].block for s in present}) == len(present)
-        assert sum(present.values()) <= room
+    needed = data.draw(st.lists(any_blocks, min_size=n_tasks, max_size=n_tasks))
+    residency = Residency(needed, sizes, {5: 180, 6: 200})
+    running: list[int] = []
+    waiting = list(range(n_tasks))
+    while waiting or running:
+        admitted = residency.admit(waiting[0]) if waiting else None
+        if admitted is not None:
+            running.append(waiting.pop(0))
+            for block in admitted:
+                residency.arrive(block)
+        else:
+            assert running  # otherwise nothing would ever be admitted
+            ended = running.pop(data.draw(st.integers(0, len(running) - 1)))
+            for block in residency.release(ended):
+                if residency.leave(block):
+                    residency.give_back(block)
+        users = [sum(block in needed[task] for task in running) for block in range(n_blocks)]
+        assert residency.users == users
+        inside = {block for block in range(n_blocks) if users[block]}
+        assert {block for block, where in enumerate(residency.where) if where == IN} == inside
+        for node, room in ((5, 180), (6, 200)):
+            held = sum(sizes[block] for block in inside if residency.node[block] == node)
+            assert residency.room_bytes[node] == room - held >= 0

@@ -29,7 +29,7 @@ def test_bytes_that_processing_elements_use_together() -> None:
     assert one == (64 * 2048 + 256 * 2048 + 64 * 256) * 8
 
 
-def test_tasks_that_are_admitted_before_one_has_ended() -> None:
+def test_tasks_that_find_room_together() -> None:
     policy = "charm_single_io[usable_share=0.00390625,least_block_bytes=1048576]"
     assert ask("admitted_tasks", {**NODE, "policy": policy, "workers": 136}) == 16
     with pytest.raises(ConfigurationError, match="accepted one that moves data"):

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from simsched.files.errors import PolicyError
-from simsched.policy.contract.base import AcquireOrder, TimedDecision
-from simsched.policy.contract.decisions import Exchange, Pace, Preempt, Transfer, Wake
+from simsched.policy.contract.base import AcquireOrder, Consequence, TimedDecision
+from simsched.policy.contract.decisions import Exchange, Move, Pace, Preempt, Transfer, Wake
 from simsched.policy.contract.executions import Duplicate, Kill
 from simsched.policy.contract.records import NO_SIZES, Decision, numbers_of
 from simsched.trace.schema import Word
@@ -29,12 +29,13 @@ DECISIONS: tuple[type, ...] = (
     AcquireOrder,
     Pace,
     Wake,
+    Move,
 )
 KIND = {decision: number for number, decision in enumerate(DECISIONS)}
 #: how long a record is at most
 N_NUMBERS = 1 + max(len(numbers_of(decision)) for decision in DECISIONS)
 
-_ALWAYS = (Transfer, Pace, Wake)
+_ALWAYS = get_args(Consequence)
 _TIMED = get_args(TimedDecision)
 #: what each hook may decide
 HOOKS: dict[str, tuple[type, ...]] = {

@@ -203,6 +203,7 @@ cdef extern from "ssk.h" nogil:
         int64_t requested_bytes
         int64_t migrations
         int64_t migrated_bytes
+        int64_t move_ps
         int64_t policy_ps
         int64_t peak_bytes
         int64_t recycled_blocks

@@ -63,7 +63,7 @@ class SimpyBackend:
         self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
         self.busy_on_module = [0] * (int(problem.worker_module.max()) + 1)
         self.lag = 0.0  # how long before `now` the present event has really happened, in ps
-        self.copying = 0
+        self.copying = self.moves_left = 0
         self._hooks: Any = Heard(hooks)
         self._arrivals: dict[int, int] = {}  # task -> time
         self.flights = Flights()
@@ -269,11 +269,17 @@ class SimpyBackend:
         """Put off the time when the run is given up."""
         self._deadline_ps = self.now + self.problem.progress_limit_ps
 
-    def end_iteration_if_done(self, worker: int) -> None:
-        """End the iteration when its last task has ended, `worker` being the one that ended it."""
+    def note_end_of_task(self, worker: int) -> None:
+        """Put off the time when the run is given up; note who may have ended the last task."""
         self._note_progress()
         if self.tasks.n_ended == self.graph.n_tasks:
-            self._ended, self._last_worker = True, worker
+            self._last_worker = worker
+
+    def end_iteration_if_done(self) -> None:
+        """End the iteration when its last task has ended and no block is left to be moved."""
+        all_ended = self.tasks.n_ended == self.graph.n_tasks
+        if all_ended and self.moves_left == 0 and not self._ended:
+            self._ended = True
             self.flights, self.wakes = Flights(), Wakes()
             self.record.event(self.now, EventKind.ITERATION_END, NONE, NONE)
             self.record.end_ps.append(self.now)
@@ -286,13 +292,17 @@ class SimpyBackend:
             block, node = self._moves.pop()
             if self.memory.homes.node[block] in (NONE, node):
                 continue
-            if not self.memory.homes.has_room(node, block):
-                size = int(self.problem.taken_bytes[block])
-                raise PolicyError(
-                    f"migration: block {block} ({size} bytes) does not fit on node {node}"
-                )
+            self.check_room(node, block)
             return block, node
         return None
+
+    def check_room(self, node: int, block: int) -> None:
+        """Raise PolicyError unless a node has room for a block that is to be moved there."""
+        if not self.memory.homes.has_room(node, block):
+            size = int(self.problem.taken_bytes[block])
+            raise PolicyError(
+                f"migration: block {block} ({size} bytes) does not fit on node {node}"
+            )
 
     # -------------------------------------------------------------------------------------------
     # tasks and pools
@@ -455,7 +465,7 @@ class SimpyBackend:
         """
         is_other = self.cap_level(module) != level
         for worker in self.workers:
-            if worker.segment is None or worker.module != module or worker.index in beside:
+            if worker.module != module or worker.index in beside or not worker.may_adapt():
                 continue
             if is_other or worker.core == core:
                 worker.adapt()
@@ -488,6 +498,10 @@ class SimpyBackend:
         """Tell the policy that a body begins to execute; carry out what it decides."""
         if self._hooks.wants_on_start:
             self.decisions.carry_out(self._hooks.on_start(task, worker), "on_start")
+
+    def tell_of_move(self, tag: int) -> None:
+        """Tell the policy that a block has been moved; carry out what it decides."""
+        self.decisions.wake_policy(tag)
 
     def has_failed(self, worker: int) -> bool:
         """Return whether the worker has failed for good."""

@@ -6,14 +6,22 @@ from collections.abc import Callable, Sequence
 
 from simsched.engine.backend import NOBODY, Hooks
 from simsched.engine.interface.decisions import DECISIONS, Reason, Record, fields_of, refusal
-from simsched.engine.reference.engine import Engine
+from simsched.engine.reference.engine import BlockMove, Engine
 from simsched.engine.reference.executions import Executions
 from simsched.engine.reference.flights import Flight
 from simsched.engine.reference.pools import held
 from simsched.engine.reference.seats import swap_seats
 from simsched.engine.reference.worker import Worker
 from simsched.policy.contract.base import AcquireOrder
-from simsched.policy.contract.decisions import WHOLE_PACE, Exchange, Pace, Preempt, Transfer, Wake
+from simsched.policy.contract.decisions import (
+    WHOLE_PACE,
+    Exchange,
+    Move,
+    Pace,
+    Preempt,
+    Transfer,
+    Wake,
+)
 from simsched.policy.contract.executions import Duplicate, Kill
 from simsched.policy.contract.records import index_below
 from simsched.trace.schema import NONE, EventKind
@@ -56,7 +64,7 @@ class Decisions:
             self.carry_out(self._hooks.on_timer(), "on_timer")
 
     def wake_policy(self, tag: int) -> None:
-        """Carry out what the policy decides at a time for which it has asked."""
+        """Carry out what the policy decides when it is asked by a wake or after a move."""
         self.carry_out(self._hooks.on_wake(tag), "on_wake")
 
     def carry_out(self, decisions: Sequence[Record], hook: str) -> None:
@@ -70,6 +78,7 @@ class Decisions:
             AcquireOrder: self._change_order,
             Pace: self._set_pace,
             Wake: self._wake,
+            Move: self._move,
         }
         for decision in decisions:
             handlers[DECISIONS[decision[0]]](hook, **fields_of(decision))
@@ -93,6 +102,13 @@ class Decisions:
 
     def _wake(self, hook: str, at_ps: int, tag: int, rank: int) -> None:
         self._sim.wakes.add(at_ps, rank, tag)
+
+    def _move(self, hook: str, worker: int, block: int, node: int, cost_ps: int, tag: int) -> None:
+        """Give a worker a block to move; one that waits begins at once."""
+        self._sim.moves_left += 1
+        self._workers[worker].moves.append(BlockMove(block, node, cost_ps, tag))
+        if self._workers[worker].parked:
+            self._sim.wake(worker, 1)
 
     def _check_taker(self, hook: str, taker: int) -> None:
         """Refuse a worker that cannot take a task."""

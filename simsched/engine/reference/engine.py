@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import simpy
 
@@ -17,6 +17,15 @@ from simsched.engine.reference.sharing import Sharing
 from simsched.engine.reference.tasks import Tasks
 from simsched.engine.reference.wakes import Wakes
 from simsched.workload.graph import TaskGraph
+
+
+class BlockMove(NamedTuple):
+    """A block that a worker is to move while tasks run."""
+
+    block: int
+    node: int
+    cost_ps: int
+    tag: int
 
 
 class Engine(Protocol):
@@ -38,6 +47,7 @@ class Engine(Protocol):
     busy_on_module: list[int]
     lag: float  #: how long before `now` the present event has really happened, in ps
     copying: int  #: workers that carry out migrations
+    moves_left: int  #: moves of this iteration that are not over
 
     @property
     def now(self) -> int:
@@ -100,11 +110,20 @@ class Engine(Protocol):
     def after_end(self, task: int, worker: int) -> None:
         """Kill other executions of a task that has ended, tell the policy, let others go on."""
 
-    def end_iteration_if_done(self, worker: int) -> None:
-        """End the iteration when its last task has ended, `worker` being the one that ended it."""
+    def tell_of_move(self, tag: int) -> None:
+        """Tell the policy that a block has been moved; carry out what it decides."""
+
+    def note_end_of_task(self, worker: int) -> None:
+        """Put off the time when the run is given up; note who may have ended the last task."""
+
+    def end_iteration_if_done(self) -> None:
+        """End the iteration when its last task has ended and no block is left to be moved."""
 
     def next_move(self) -> tuple[int, int] | None:
         """Return the next (block, node) to migrate; blocks there already or nowhere are skipped."""
+
+    def check_room(self, node: int, block: int) -> None:
+        """Raise PolicyError unless a node has room for a block that is to be moved there."""
 
     def no_processor(self, task: int, worker: int) -> None:
         """Raise the error for a task on a worker whose processor kind cannot run it."""

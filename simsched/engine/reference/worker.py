@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Generator
 from dataclasses import replace
 
 import simpy
 
 from simsched.engine.reference.copies import Copies
-from simsched.engine.reference.engine import Engine
+from simsched.engine.reference.engine import BlockMove, Engine
 from simsched.engine.reference.rows import awaited, next_access
-from simsched.engine.reference.segments import HIT, Remaining, Segment, path_of
+from simsched.engine.reference.segments import HIT, READ, WRITE, Remaining, Segment, path_of
 from simsched.engine.stall import NOT_STARTED, STARTED
 from simsched.policy.contract.base import CHILD_FIRST, PARENT_FIRST
 from simsched.trace.schema import NONE, EventKind
@@ -45,6 +46,8 @@ class Worker:
         self.began_ps = 0  # when it started or resumed its task; -1 while it pays for a duplicate
         self.task: int | None = None  # what it executes or is about to, before any other
         self.is_copying = False
+        self.moves: deque[BlockMove] = deque()  # while tasks run, before it looks for work
+        self._move_path: int | None = None  # of the flow of its move that is running
         self.awaits: set[int] | None = None  # tasks of which one must end before it goes on
         self.pace = 1.0  # part of its speed at which it computes
         self._rest: Remaining | None = None  # what follows the present access
@@ -97,6 +100,9 @@ class Worker:
         while True:
             if self.copies:
                 yield from self._copy_blocks()
+            elif self.moves and self.gift is None:
+                yield from self._move_block(self.moves[0])
+                continue
             else:
                 try:
                     if (task := (yield from self._acquire())) is not None:
@@ -182,9 +188,19 @@ class Worker:
         """Join the busy workers of the core."""
         self._set_busy(True)
 
+    def may_adapt(self) -> bool:
+        """Return whether it is in a segment or in a flow of a move."""
+        return self.segment is not None or self._move_path is not None
+
     def adapt(self) -> None:
-        """Go on with the present segment at the rate and cap that hold from now on."""
-        self.continue_segment(self.halt_segment())
+        """Go on with the present segment or flow at the rate and cap that hold from now on."""
+        if self._move_path is None:
+            self.continue_segment(self.halt_segment())
+            return
+        sim = self._sim
+        left = sim.sharing.stop(self.index, sim.now, sim.lag)
+        flow_class = self._flow_class(self._move_path)
+        sim.sharing.start(self.index, flow_class, left, sim.now, sim.lag)
 
     def halt_segment(self) -> float:
         """Settle the present segment and stop its flow; return the bytes that it has left."""
@@ -314,7 +330,8 @@ class Worker:
         )
         if resumed:
             tasks.suspended.discard(parent)
-        sim.end_iteration_if_done(self.index)
+        sim.note_end_of_task(self.index)
+        sim.end_iteration_if_done()
         sim.record.workers[self.index].spawn_ps += at - sim.now
         yield from self._pay(at - sim.now)
         return parent if resumed else None
@@ -492,7 +509,7 @@ class Worker:
         return spent
 
     def stop(self) -> None:
-        """Do nothing any more: the worker has failed. Copies between iterations go on."""
+        """Do nothing any more: the worker has failed. What it copies goes on."""
         if self.is_copying:
             return
         self._sim.timers.pop(self.index, None)
@@ -539,3 +556,43 @@ class Worker:
             sim.record.workers[self.index].migrate_ps += sim.now - start
         self.parked, self.is_copying = True, False
         sim.copying -= 1
+
+    def _move_block(self, move: BlockMove) -> Waiting:
+        """Carry out a move while tasks run: pay for it, read the block, write it."""
+        sim, homes, block = self._sim, self._sim.memory.homes, move.block
+        source, start = int(homes.node[block]), sim.now
+        if source not in (NONE, move.node):
+            sim.check_room(move.node, block)
+            homes.take(move.node, block)
+            self._set_busy(True)
+            self.is_copying = True
+            ends = (source << 32) + move.node
+            sim.record.event(sim.now, EventKind.MIGRATE_START, self.index, NONE, block, ends)
+            yield from self._pay(move.cost_ps)
+            yield from self._stream(block, source, READ)
+            yield from self._stream(block, move.node, WRITE)
+            if homes.node[block] != NONE:
+                homes.give_back(int(homes.node[block]), block)
+            homes.node[block] = move.node
+            sim.record.event(sim.now, EventKind.MIGRATE_END, self.index, NONE, block, move.node)
+            sim.record.migrations += 1
+            sim.record.migrated_bytes += int(sim.problem.block_bytes[block])
+            sim.record.workers[self.index].migrate_ps += sim.now - start
+            sim.record.move_ps += sim.now - start
+            self.is_copying = False
+        self.moves.popleft()
+        sim.moves_left -= 1
+        sim.tell_of_move(move.tag)
+        sim.end_iteration_if_done()
+
+    def _stream(self, block: int, node: int, way: int) -> Waiting:
+        """Read or write a whole block on a node."""
+        sim, size = self._sim, int(self._sim.problem.block_bytes[block])
+        if size == 0:
+            return
+        self._move_path = path_of(sim.problem, self.domain, node, way)
+        sim.sharing.start(self.index, self._flow_class(self._move_path), size, sim.now, self.lag)
+        yield from self._wait()
+        sim.record.path_bytes[self._move_path] += size
+        sim.record.node_bytes[-1][self.domain, node] += size
+        self._move_path = None

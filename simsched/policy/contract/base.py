@@ -41,6 +41,7 @@ from simsched.names.shown import Shown
 from simsched.policy.contract.blocks import BlockPools
 from simsched.policy.contract.counters import Counters as Counters
 from simsched.policy.contract.decisions import Exchange as Exchange
+from simsched.policy.contract.decisions import Move as Move
 from simsched.policy.contract.decisions import Pace as Pace
 from simsched.policy.contract.decisions import Pool as Pool
 from simsched.policy.contract.decisions import Preempt as Preempt
@@ -165,8 +166,10 @@ class AcquireOrder(Decision):
     acquire: tuple[AcquireStep, ...]
 
 
+#: Decisions of hooks that are called by what happens to a task or a transfer.
+Consequence = Transfer | Move | Pace | Wake
 #: Decisions of hooks that are called at a time, not by what happens to a task or worker.
-TimedDecision = Preempt | Duplicate | Kill | Transfer | Exchange | Pace | AcquireOrder | Wake
+TimedDecision = Preempt | Duplicate | Kill | Exchange | AcquireOrder | Consequence
 
 
 def own_name(cls: type[Policy]) -> str:
@@ -401,11 +404,11 @@ class Policy(Shown, Generic[S]):
 
     def on_ready(
         self, view: HookView, state: S, task: int, worker: int
-    ) -> Pool | tuple[Pool | Transfer | Pace | Wake, ...] | None:
+    ) -> Pool | tuple[Pool | Consequence, ...] | None:
         """Return the pool for a task made ready by `worker` (-1: nobody); None follows the plan.
 
-        A tuple of the pool, if it is not the plan's, and of transfers, paces and wakes lets these
-        be carried out, in this order, when the task has entered its pool.
+        A tuple of the pool, if it is not the plan's, and of transfers, moves, paces and wakes lets
+        these be carried out, in this order, when the task has entered its pool.
         """
         return None
 
@@ -426,7 +429,7 @@ class Policy(Shown, Generic[S]):
 
     def on_start(
         self, view: HookView, state: S, task: int, worker: int
-    ) -> tuple[Transfer | Pace | Wake, ...] | None:
+    ) -> tuple[Consequence, ...] | None:
         """Observe that the body of a task begins to execute; return what to carry out.
 
         Where data are copied, those of the body have come by then.
@@ -435,7 +438,7 @@ class Policy(Shown, Generic[S]):
 
     def on_finish(
         self, view: HookView, state: S, task: int, worker: int
-    ) -> tuple[Transfer | Pace | Wake, ...] | None:
+    ) -> tuple[Consequence, ...] | None:
         """Observe the end of a task; return what to carry out, in this order.
 
         The task has given back what it occupied; its successors have not been released yet.
@@ -444,7 +447,7 @@ class Policy(Shown, Generic[S]):
 
     def on_landing(
         self, view: HookView, state: S, group: int, instance: int
-    ) -> tuple[Transfer | Pace | Wake, ...] | None:
+    ) -> tuple[Consequence, ...] | None:
         """Observe that a transfer with a delay has landed in a pool; return what happens.
 
         One without entries, an answer that brings nothing, lands too.
@@ -454,6 +457,8 @@ class Policy(Shown, Generic[S]):
     def on_wake(self, view: HookView, state: S, tag: int) -> tuple[TimedDecision, ...] | None:
         """Return what happens at a time for which the policy has asked by a :class:`Wake`.
 
+        Or when a block is where a :class:`Move` should bring it.
+
         Parameters
         ----------
         view : HookView
@@ -461,7 +466,7 @@ class Policy(Shown, Generic[S]):
         state : object
             The policy's own.
         tag : int
-            That of the wake.
+            That of the wake or the move.
         """
         return None
 

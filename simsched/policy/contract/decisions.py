@@ -113,6 +113,34 @@ class Wake(Decision):
 
 
 @dataclass(frozen=True)
+class Move(Decision):
+    """Decision of all hooks but `on_spawn` and `on_idle`: a worker copies a block to another node.
+
+    It does so before it looks for work next, at once if it waits, after the moves that it has been
+    given before. When the block is there, `on_wake` is called.
+
+    Parameters
+    ----------
+    worker : int
+        The worker that copies.
+    block : int
+        The block. Not one with replicas, of a pool, or that follows accesses.
+    node : int
+        Memory node where it lives from the end of the copy on; it must have room when that begins.
+    cost_ps : int
+        Time that the worker needs before it copies, for instance to allocate memory.
+    tag : int
+        What `on_wake` is told.
+    """
+
+    worker: int = field(metadata=accepts(of="worker"))
+    block: int = field(metadata=accepts(of="block"))
+    node: int = field(metadata=accepts(of="node"))
+    cost_ps: int = field(default=0, metadata=accepts(0, 1000 * PS_PER_S))
+    tag: int = field(default=0, metadata=accepts(-MAX_WHOLE, MAX_WHOLE))
+
+
+@dataclass(frozen=True)
 class Pace(Decision):
     """Decision of all hooks but `on_spawn` and `on_idle`: a worker computes at a part of its speed.
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import PlanView, Policy, param
+from simsched.policy.contract.base import PlanView, Policy, S, param
 from simsched.policy.parts.loop import ASSIGNMENTS
 from simsched.workload.graph import BoolArray, Int32Array, TaskGraph
 
@@ -56,7 +56,7 @@ def make_team(view: PlanView, io: str, pes: int) -> Team:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChareProgram(Policy[None]):
+class ChareProgram(Policy[S]):
     """Base of the policies that run chares.
 
     Parameters

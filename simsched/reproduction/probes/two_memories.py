@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile, zip_longest
 
 import numpy as np
 
@@ -41,15 +42,18 @@ def concurrent_bytes(*, workload: str, pes: int) -> float:
 
 @probe("admitted_tasks")
 def admitted_tasks(*, machine: str, workload: str, policy: str, workers: int) -> float:
-    """Return how many tasks a policy that moves data admits before the first one has ended."""
+    """Return how many tasks, those of all elements in turn, have their blocks in HBM at once."""
     made = make_policy(policy)
     if not isinstance(made, CharmMoving):
         raise ConfigurationError(f"policy {policy}: accepted one that moves data")
-    program = make_workload(workload)
-    view = _view(machine_of(machine), program, workers)
-    plan, _ = made.residency(view, flatten(program.graph))
-    waits = [bool(stay.after) for stay in plan.stays]
-    return float(sum(not any(waits[stay] for stay in stays) for stays in plan.stays_of))
+    view = _view(machine_of(machine), make_workload(workload), workers)
+    queues = made.start(replace(view, workload=made.prepare(view)))
+    turns: list[list[int]] = [[] for _ in queues.team.pe]
+    for task, pe in enumerate(queues.owner.tolist()):
+        turns[pe].append(task)
+    in_turn = (task for turn in zip_longest(*turns) for task in turn if task is not None)
+    admitted = (queues.residency.admit(task) is not None for task in in_turn)
+    return float(sum(takewhile(bool, admitted)))
 
 
 def _view(machine: Machine, workload: Workload, workers: int | None = None) -> PlanView:

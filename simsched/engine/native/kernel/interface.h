@@ -137,6 +137,7 @@ enum {
     SSK_DECIDE_ACQUIRE_ORDER = 5,
     SSK_DECIDE_PACE = 6,
     SSK_DECIDE_WAKE = 7,
+    SSK_DECIDE_MOVE = 8,
 };
 
 /* Why a decision is not allowed. */
@@ -426,8 +427,9 @@ typedef struct {
     /* Bytes that processor caches write to memory, beyond those that missed in all levels */
     int64_t write_back_bytes;
     int64_t requested_bytes; /* Bytes that tasks asked for (hits and memory together) */
-    int64_t migrations; /* Blocks moved between nodes, by tasks that only do that included */
-    int64_t migrated_bytes; /* Blocks moved between nodes, by tasks that only do that included */
+    int64_t migrations; /* Blocks moved between nodes, while tasks run or between iterations */
+    int64_t migrated_bytes; /* Blocks moved between nodes, while tasks run or between iterations */
+    int64_t move_ps; /* Time that workers spent on moves while tasks ran; a part of `worker_migrate_ps` */
     int64_t policy_ps; /* Time between iterations that went into the policy's own work, without migrations */
     /*
      * Largest number of bytes of blocks on all nodes together at one time, memory that waits in pools included: the
@@ -491,6 +493,9 @@ typedef union {
     struct {
         int64_t kind, at_ps, tag, rank;
     } wake;
+    struct {
+        int64_t kind, worker, block, node, cost_ps, tag;
+    } move;
 } ssk_decision_t;
 
 #endif

@@ -53,7 +53,15 @@ enum {
 };
 
 /* What a worker is doing. */
-enum { SSK_PARKED = 0, SSK_PAYING = 1, SSK_EXECUTING = 2, SSK_COPYING = 3, SSK_GATHERING = 4, SSK_AWAITING = 5 };
+enum {
+    SSK_PARKED = 0,
+    SSK_PAYING = 1,
+    SSK_EXECUTING = 2,
+    SSK_COPYING = 3,   /* a block, between iterations */
+    SSK_GATHERING = 4,
+    SSK_AWAITING = 5,
+    SSK_MOVING = 6     /* a block, while tasks run */
+};
 
 /* Where memory comes from. All three functions are needed; resize(NULL) allocates, release(NULL) does nothing. */
 typedef struct {
@@ -116,7 +124,7 @@ typedef struct {
     /* A delayed transfer to this pool has landed. */
     int (*on_landing)(void *context, int32_t group, int32_t instance, ssk_answer_t *answer_ret);
     int (*on_timer)(void *context, ssk_answer_t *answer_ret);
-    /* The time of a wake has come. Without this function wakes are not allowed. */
+    /* The time of a wake has come, or a move is over. Without this function neither is allowed. */
     int (*on_wake)(void *context, int64_t tag, ssk_answer_t *answer_ret);
     /*
      * The acquire order with a number that on_timer or on_wake has just decided on, read until the iteration ends or

@@ -24,7 +24,7 @@ from simsched.workload.graph import TaskGraph, Workload
 
 @register("charm_naive")
 @dataclass(frozen=True, kw_only=True)
-class CharmNaive(ChareProgram):
+class CharmNaive(ChareProgram[None]):
     """Chares whose blocks stay where they were allocated: HBM first, then DDR4.
 
     Parameters

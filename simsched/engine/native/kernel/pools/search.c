@@ -492,6 +492,8 @@ static int stay_idle(ssk_sim_t *sim, int32_t worker)
 
 int ssk_search(ssk_sim_t *sim, int32_t worker)
 {
+    if (ssk_has_moves(&sim->moves, worker))
+        return ssk_begin_move(sim, worker);
     const ssk_costs_t *costs = &sim->problem.costs;
     ssk_worker_t *w = &sim->workers[worker];
     int32_t party = w->party;

@@ -185,6 +185,21 @@ static int add_wake(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
     return SSK_OK;
 }
 
+/* Gives a worker a block to move. */
+static int add_move(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
+{
+    const ssk_problem_t *p = &sim->problem;
+    int64_t worker = decision->move.worker, block = decision->move.block, node = decision->move.node;
+    if (sim->hooks.on_wake == NULL || worker < 0 || worker >= p->n_workers || block < 0 || block >= p->n_blocks ||
+        node < 0 || node >= p->n_nodes)
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
+    if (p->copies_data)
+        return ssk_refuse(sim, hook, SSK_REASON_COPIED);
+    int status = ssk_add_move(sim, (int32_t)worker, (int32_t)block, (int32_t)node, decision->move.cost_ps,
+                              decision->move.tag);
+    return status == SSK_OK ? SSK_OK : ssk_fail(sim, status);
+}
+
 int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
 {
     ssk_decision_t decision = {{0}};
@@ -290,6 +305,7 @@ static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
     case SSK_DECIDE_KILL: return ssk_kill(sim, (int32_t)decision->kill.worker, hook);
     case SSK_DECIDE_ACQUIRE_ORDER: return change_order(sim, decision, hook);
     case SSK_DECIDE_PACE: return set_pace(sim, decision, hook);
+    case SSK_DECIDE_MOVE: return add_move(sim, decision, hook);
     default: return add_wake(sim, decision, hook);
     }
 }
@@ -316,9 +332,14 @@ int ssk_tell_on_start(ssk_sim_t *sim, int32_t worker)
 
 int ssk_wake_policy(ssk_sim_t *sim)
 {
-    ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     int64_t tag = ssk_wakes_take(&sim->wakes);
     ssk_set_rare(sim, SSK_RARE_WAKE, sim->wakes.n > 0 ? sim->wakes.heap[0].time : SSK_NO_TIMER);
+    return ssk_tell_on_wake(sim, tag);
+}
+
+int ssk_tell_on_wake(ssk_sim_t *sim, int64_t tag)
+{
+    ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     if (sim->hooks.on_wake(sim->hooks.context, tag, &answer) < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
     return ssk_answer(sim, &answer, SSK_ON_WAKE);

@@ -266,8 +266,10 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
     return status < 0 ? ssk_fail(sim, status) : SSK_OK;
 }
 
-void ssk_end_iteration(ssk_sim_t *sim)
+void ssk_end_iteration_if_done(ssk_sim_t *sim)
 {
+    if (sim->tasks.n_left > 0 || sim->moves.n_left > 0 || sim->phase != SSK_PHASE_TASKS)
+        return;
     ssk_forget_pending(sim);
     ssk_event(sim, SSK_ITERATION_END, SSK_NONE, SSK_NONE, 0, 0);
     sim->iterations[sim->n_iterations - 1].end_ps = sim->now;
@@ -341,6 +343,16 @@ int ssk_reach_boundary(ssk_sim_t *sim)
     return SSK_OK;
 }
 
+int ssk_check_room(ssk_sim_t *sim, int32_t node, int32_t block)
+{
+    if (ssk_has_room(sim, node, block))
+        return SSK_OK;
+    sim->failure.block = block;
+    sim->failure.bytes = sim->problem.taken_bytes[block];
+    sim->failure.node = node;
+    return ssk_fail(sim, SSK_ERR_MIGRATION);
+}
+
 int ssk_next_copy(ssk_sim_t *sim, int32_t worker)
 {
     ssk_worker_t *w = &sim->workers[worker];
@@ -351,12 +363,9 @@ int ssk_next_copy(ssk_sim_t *sim, int32_t worker)
         sim->next_move++;
         if (source == SSK_NONE || source == node)
             continue;
-        if (!ssk_has_room(sim, node, block)) {
-            sim->failure.block = block;
-            sim->failure.bytes = p->taken_bytes[block];
-            sim->failure.node = node;
-            return ssk_fail(sim, SSK_ERR_MIGRATION);
-        }
+        int checked = ssk_check_room(sim, node, block);
+        if (checked != SSK_OK)
+            return checked;
         w->state = SSK_COPYING;
         w->start = sim->now;
         w->move_block = block;

@@ -226,7 +226,7 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
     }
     if (tasks->n_left == 0) {
         sim->last_worker = worker;
-        ssk_end_iteration(sim);
+        ssk_end_iteration_if_done(sim);
     }
     w->counters.spawn_ps += clock - sim->now;
     return ssk_pay(sim, worker, clock - sim->now, then);

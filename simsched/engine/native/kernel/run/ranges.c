@@ -251,13 +251,13 @@ bool ssk_is_same_graph(const ssk_graph_t *a, const ssk_graph_t *b)
 bool ssk_may_decide(const ssk_decision_t *decision, int hook)
 {
     static const int may[] = { /* by hook: a bit for each kind */
-        0xc2, /* on_ready */
-        0xc2, /* on_start */
+        0x1c2, /* on_ready */
+        0x1c2, /* on_start */
         0x8b, /* on_idle */
-        0xc2, /* on_finish */
-        0xc2, /* on_landing */
-        0xff, /* on_timer */
-        0xff, /* on_wake */
+        0x1c2, /* on_finish */
+        0x1c2, /* on_landing */
+        0x1ff, /* on_timer */
+        0x1ff, /* on_wake */
     };
     static const int64_t range[][9][2] = {
         { /* preempt */
@@ -284,8 +284,11 @@ bool ssk_may_decide(const ssk_decision_t *decision, int hook)
         { /* wake */
             {0, SSK_NEVER}, {-INT64_MAX, INT64_MAX}, {-INT64_MAX, INT64_MAX}
         },
+        { /* move */
+            {0, INT32_MAX}, {0, INT32_MAX}, {0, INT32_MAX}, {0, 1000000000000000}, {-INT64_MAX, INT64_MAX}
+        },
     };
-    if (decision->kind < 0 || decision->kind >= 8)
+    if (decision->kind < 0 || decision->kind >= 9)
         return false;
     if (!(may[hook] >> decision->kind & 1))
         return false;

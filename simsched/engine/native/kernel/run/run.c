@@ -85,10 +85,13 @@ static int handle_flow(ssk_sim_t *sim, int32_t worker)
         ssk_flows_end(&sim->flows, worker, sim->now, sim->lag);
         return ssk_copy_arrives(sim, worker);
     }
-    bool is_copy = sim->workers[worker].state == SSK_COPYING;
     sim->workers[worker].lag = sim->lag;
     ssk_flows_end(&sim->flows, worker, sim->now, sim->lag);
-    return ssk_worker_go(sim, worker, is_copy ? ssk_copy_ended(sim, worker) : ssk_flow_ended(sim, worker));
+    switch (sim->workers[worker].state) {
+    case SSK_COPYING: return ssk_worker_go(sim, worker, ssk_copy_ended(sim, worker));
+    case SSK_MOVING: return ssk_worker_go(sim, worker, ssk_move_flow_ended(sim, worker));
+    default: return ssk_worker_go(sim, worker, ssk_flow_ended(sim, worker));
+    }
 }
 
 /* Handles the next event. */

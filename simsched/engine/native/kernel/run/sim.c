@@ -99,6 +99,8 @@ static int alloc_parts(ssk_sim_t *sim)
     if (status == SSK_OK)
         status = alloc_workers(sim);
     if (status == SSK_OK)
+        status = ssk_moves_alloc(&sim->moves, allocator, p->n_workers);
+    if (status == SSK_OK)
         status = alloc_memory(sim);
     if (status == SSK_OK)
         status = ssk_conditions_alloc(&sim->conditions, allocator, p);
@@ -163,6 +165,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_pools_free(&sim->pools, &allocator);
     ssk_flights_free(&sim->flights, &allocator);
     ssk_wakes_free(&sim->wakes, &allocator);
+    ssk_moves_free(&sim->moves, &allocator);
     ssk_devices_free(&sim->devices, &allocator);
     void *const blocks[] = {
         sim->workers,  sim->core_busy,  sim->module_ptr,  sim->module_worker, sim->module_busy, sim->home,         sim->node_used,
@@ -207,7 +210,8 @@ static bool workers_are_sound(const ssk_sim_t *sim)
         bool must_wait = !is_parked && (!is_called || has_timer);
         if (is_parked != (worker->state == SSK_PARKED) || has_timer + has_flow != must_wait)
             return false;
-        if (worker->state == SSK_EXECUTING && (!worker->busy || worker->flowing != has_flow))
+        bool may_flow = worker->state == SSK_EXECUTING || worker->state == SSK_MOVING;
+        if (may_flow && (!worker->busy || worker->flowing != has_flow))
             return false;
         if (worker->state == SSK_COPYING && !has_flow)
             return false;
@@ -230,9 +234,13 @@ static bool memory_is_sound(const ssk_sim_t *sim)
         for (size_t i = 0; i < sim->copies.n_waiting; i++)
             if (sim->copies.handed[i].target_node == node)
                 used += p->taken_bytes[sim->copies.handed[i].block];
-        for (int32_t w = 0; w < p->n_workers; w++)
-            if (sim->workers[w].state == SSK_COPYING && sim->workers[w].move_node == node)
-                used += p->taken_bytes[sim->workers[w].move_block];
+        for (int32_t w = 0; w < p->n_workers; w++) {
+            const ssk_worker_t *worker = &sim->workers[w];
+            if (worker->state == SSK_COPYING && worker->move_node == node)
+                used += p->taken_bytes[worker->move_block];
+            if (worker->state == SSK_MOVING && sim->moves.entries[sim->moves.first[w]].node == node)
+                used += p->taken_bytes[sim->moves.entries[sim->moves.first[w]].block];
+        }
         if (used != sim->node_used[node] || used > p->node_capacity_bytes[node] || used > sim->node_peak[node])
             return false;
         total += used;
@@ -265,6 +273,8 @@ int ssk_sim_verify(const ssk_sim_t *sim)
         status = ssk_flights_verify(&sim->flights);
     if (status == SSK_OK)
         status = ssk_wakes_verify(&sim->wakes);
+    if (status == SSK_OK)
+        status = ssk_moves_verify(&sim->moves, sim->problem.n_workers);
     if (status == SSK_OK)
         status = ssk_devices_verify(&sim->devices, &sim->plan, &sim->graph);
     if (status == SSK_OK)

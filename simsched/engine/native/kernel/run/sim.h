@@ -17,6 +17,7 @@
 #include "pools/routes.h"
 #include "pools/victims.h"
 #include "run/conditions.h"
+#include "run/moves.h"
 #include "run/seats.h"
 #include "run/tasks.h"
 #include "run/timers.h"
@@ -37,7 +38,10 @@ enum {
     SSK_ACT_JOIN,
     SSK_ACT_END,
     SSK_ACT_COPY,        /* next migration */
-    SSK_ACT_GATHERED     /* the blocks of the body or join are there */
+    SSK_ACT_GATHERED,    /* the blocks of the body or join are there */
+    SSK_ACT_MOVE_READ,   /* the cost of a move is paid: read the block */
+    SSK_ACT_MOVE_WRITE,
+    SSK_ACT_MOVE_END
 };
 
 /* Events without a worker, of which there is one of a kind, in the order of their kinds. */
@@ -140,6 +144,7 @@ struct ssk_sim {
     ssk_pools_t pools;
     ssk_flights_t flights;
     ssk_wakes_t wakes;
+    ssk_moves_t moves;
     ssk_devices_t devices;
     ssk_routes_t routes;
     ssk_victims_t victims;

@@ -25,6 +25,9 @@ static int step(ssk_sim_t *sim, int32_t worker, int action)
     case SSK_ACT_END: return ssk_end_task(sim, worker);
     case SSK_ACT_COPY: return ssk_next_copy(sim, worker);
     case SSK_ACT_GATHERED: return ssk_gathered(sim, worker);
+    case SSK_ACT_MOVE_READ: return ssk_read_moved(sim, worker);
+    case SSK_ACT_MOVE_WRITE: return ssk_write_moved(sim, worker);
+    case SSK_ACT_MOVE_END: return ssk_end_move(sim, worker);
     default: return SSK_ERR_INVARIANT;
     }
 }
@@ -58,10 +61,13 @@ static void adapt_others(ssk_sim_t *sim, int32_t module, int32_t core, int32_t l
     bool all = cap_level(sim, module) != level;
     for (int32_t i = sim->module_ptr[module]; i < sim->module_ptr[module + 1]; i++) {
         int32_t other = sim->module_worker[i];
-        if (other == first || other == second || sim->workers[other].state != SSK_EXECUTING)
+        const ssk_worker_t *w = &sim->workers[other];
+        if (other == first || other == second || !(all || sim->problem.worker_core[other] == core))
             continue;
-        if (all || sim->problem.worker_core[other] == core)
+        if (w->state == SSK_EXECUTING)
             ssk_adapt(sim, other);
+        else if (w->state == SSK_MOVING && w->flowing)
+            ssk_adapt_move(sim, other);
     }
 }
 
