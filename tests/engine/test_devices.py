@@ -196,7 +196,10 @@ def test_a_transfer_of_on_ready_follows_the_push_of_its_task(backend: str) -> No
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ((Preempt(0),), r"on_ready: found Preempt.*accepted a Pool, then Transfer, Pace or Wake"),
+        (
+            (Preempt(0),),
+            r"on_ready: found Preempt.*accepted a Pool, then Transfer, Move, Pace or Wake",
+        ),
         ((Transfer(9, 0, LOW, 0, 1, 0),), "on_ready: Transfer: group: found 9, accepted 0 to"),
     ],
 )
@@ -211,7 +214,7 @@ def test_other_decisions_of_on_ready_are_refused(
 def test_other_decisions_of_on_finish_are_refused(backend: str) -> None:
     policy = Holding(group=(LOW,), finish=lambda _: (Pool(0, 0),))
     with pytest.raises(
-        PolicyError, match=r"on_finish: found Pool.*accepted Transfer, Pace or Wake"
+        PolicyError, match=r"on_finish: found Pool.*accepted Transfer, Move, Pace or Wake"
     ):
         run(backend, policy, [1], [1])
     policy = Holding(group=(LOW,), finish=lambda _: (Transfer(0, 0, 7, 0, 1, 0),))

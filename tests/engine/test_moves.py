@@ -223,6 +223,16 @@ def test_a_block_that_finds_no_room_is_an_error(backend: str) -> None:
         run(backend, asks, [1.0], [10_000], made)
 
 
+def test_room_that_a_block_has_left_is_free(backend: str) -> None:
+    # By hand: block 0 is there by 2 us and back by 4; block 1, for which there is no room beside
+    # it, is there by 6.
+    moves = Move(1, 0, HBM), Move(1, 0, DRAM), Move(1, 1, HBM)
+    made = machine(hbm_capacity_bytes=10_000)
+    found = run(backend, on("on_ready", 0, *moves), [1.0], [10_000, 10_000], made)
+    assert found.summary.makespan_ps == 6 * US
+    assert found.summary.node_peak_bytes[HBM] == 10_000
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -239,7 +239,7 @@ def test_an_unanswered_request_ends_with_the_iteration(backend: str) -> None:
         ),
         (Transfer(0, 0, 0, 1, 1, 1e-6), "delay_ps: found 1e-06, accepted an integer"),
         (Transfer(0, 0, 0, 1, 1, 1 * US, "old"), "on_timer: Transfer: .*'old'.*oldest"),
-        ((0, 0), r"on_timer: found \(0, 0\), accepted Preempt, Duplicate, Kill, Transfer"),
+        ((0, 0), r"on_timer: found \(0, 0\), accepted Preempt, Duplicate, Kill, Exchange"),
     ],
 )
 def test_transfers_that_cannot_be_are_refused(backend: str, decision: Any, message: str) -> None:
