@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -32,3 +33,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def record(request: pytest.FixtureRequest) -> accuracy.Recorder:
     """Return what compares a section with the record of accuracy, or renews it."""
     return accuracy.Recorder(request.config.getoption("--renew-accuracy"))
+
+
+@pytest.fixture(scope="session")
+def cases() -> Path:
+    """Return the folder with files of users; tests that need it are skipped where it is absent."""
+    folder = Path(__file__).resolve().parents[2] / "shared" / "cases"
+    if not folder.is_dir():
+        pytest.skip(f"no files of users in {folder}")
+    return folder

@@ -65,6 +65,7 @@ class Parameter:
     item: Any = None  # type of the entries of a list
     #: whether a mapping with a value for each kind of processor is accepted in place of one value
     by_kind: bool = False
+    words: str = ""  # what a message says of a text that has a form of its own
 
     @property
     def is_size(self) -> bool:
@@ -74,8 +75,8 @@ class Parameter:
     @property
     def accepted(self) -> str:
         """What a message says is accepted."""
-        if self.choices:
-            text = ", ".join(map(str, self.choices))
+        if self.words or self.choices:
+            text = self.words or ", ".join(map(str, self.choices))
         elif self.type in (int, float):
             kind = "a whole" if self.type is int else "a" if self._is_unlimited else "a finite"
             text = f"{kind} number" + (f", {self.bounds}" if self.bounds != Bounds() else "")
@@ -208,10 +209,12 @@ def _of_hint(name: str, hint: Any, default: object) -> Parameter:
     """Return a parameter as its type hint describes it."""
     bounds, optional, item, by_kind = Bounds(), False, None, False
     choices: tuple[str, ...] = ()
+    words = ""
     for _ in range(3):
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if origin is Annotated:
             bounds = next((extra for extra in arguments[1:] if isinstance(extra, Bounds)), bounds)
+            words = next((extra for extra in arguments[1:] if isinstance(extra, str)), words)
             hint = arguments[0]
         elif origin in (types.UnionType, typing.Union):
             mapping = [kind for kind in arguments if typing.get_origin(kind) is Mapping]
@@ -224,4 +227,4 @@ def _of_hint(name: str, hint: Any, default: object) -> Parameter:
             item, hint = arguments[0] if origin is list else None, origin
     if hint not in (int, float, bool, str, list, dict):
         raise ValueError(f"parameter {name}: type {hint} is not supported")
-    return Parameter(name, hint, default, bounds, choices, optional, item, by_kind)
+    return Parameter(name, hint, default, bounds, choices, optional, item, by_kind, words)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simsched.files.errors import GraphError, shown, unknown_name
-from simsched.workload.importers._source import number, whole
+from simsched.workload.importers._source import number, size, whole
 
 NO_NAMES = "a JSON list of strings"
 
@@ -37,6 +37,10 @@ class Attributes:
     def cost(self, key: str) -> float:
         """Return a number that is not negative; infinity where a task cannot run."""
         return number(self.get(key), f"{self.where}: attribute {key!r}", infinite=True)
+
+    def size(self, key: str) -> int:
+        """Return bytes, fractions of which are rounded."""
+        return size(self.get(key), f"{self.where}: attribute {key!r}")
 
     def whole(self, key: str, *, least: int = 0, most: int = 2**63 - 1) -> int:
         """Return an integer in a range."""

@@ -2,8 +2,9 @@
 
 A small reader of our own, because the ones at hand need seconds for some thousand nodes, print
 their errors and do not say in which file. It knows the whole grammar of
-graphviz.org/doc/info/lang.html: attribute defaults, subgraphs as ends of edges, ports (ignored),
-comments, quoted, concatenated and HTML strings. All attributes are strings.
+graphviz.org/doc/info/lang.html: attribute defaults, subgraphs and lists of nodes as ends of edges,
+ports (ignored), comments, quoted, concatenated and HTML strings. All attributes are strings. Lists
+with commas (``a, b -> c``) are in the grammar of Graphviz's parser, not on that page.
 
 Numbers of DOT have no exponent: to the grammar ``1e6`` is the number 1 and then the name e6, about
 which Graphviz warns as a number that is badly delimited. Whoever writes that means something else,
@@ -120,8 +121,8 @@ class _Parser:
         return self.nodes_and_edges(scope, depth)
 
     def nodes_and_edges(self, scope: Defaults, depth: int) -> list[str]:
-        """Read a node, a subgraph or a chain of edges between them."""
-        is_node = self.peek().kind == "id"
+        """Read nodes, a subgraph or a chain of edges between them."""
+        are_nodes = self.peek().kind == "id"
         ends = [self.end(scope, depth)]
         while self.peek().kind == "edge":
             if self.peek().text != self.arrow:
@@ -130,8 +131,9 @@ class _Parser:
             ends.append(self.end(scope, depth))
         attributes = self.attributes()
         if len(ends) == 1:
-            if is_node:
-                self.result.nodes[ends[0][0]].update(attributes)
+            if are_nodes:
+                for node in ends[0]:
+                    self.result.nodes[node].update(attributes)
             return ends[0]
         for sources, targets in itertools.pairwise(ends):
             for source in sources:
@@ -140,20 +142,27 @@ class _Parser:
         return [node for end in ends for node in end]
 
     def end(self, scope: Defaults, depth: int) -> list[str]:
-        """Read one end of an edge: a node, possibly with a port, or a subgraph."""
+        """Read one end of an edge: a subgraph, or nodes with commas between them."""
         if self.accept("keyword", "subgraph"):
             if self.peek().kind == "id":
                 self.take()
             return self.block(scope, depth + 1)
         if self.peek()[:2] == ("mark", "{"):
             return self.block(scope, depth + 1)
-        name = self.identifier("a node, an edge, a subgraph, an attribute or }")
+        nodes = [self.node(scope, "a node, an edge, a subgraph, an attribute or }")]
+        while self.accept("mark", ","):
+            nodes.append(self.node(scope, "a node behind the comma"))
+        return list(dict.fromkeys(nodes))
+
+    def node(self, scope: Defaults, accepted: str) -> str:
+        """Read a node, possibly with a port."""
+        name = self.identifier(accepted)
         for _ in range(2):
             if self.accept("mark", ":"):
                 self.identifier("a port")
         if name not in self.result:
             self.result.add_node(name, **scope.node)
-        return [name]
+        return name
 
     def attributes(self) -> dict[str, str]:
         """Read any number of attribute lists."""

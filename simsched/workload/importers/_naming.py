@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,16 @@ def check_named(graph: TaskGraph, names: Sequence[str], source: Path | str) -> N
         ) from error
 
 
-def check_ends(graph: nx.Graph[Any], key: str, source: str) -> None:
+def check_ends(graph: nx.Graph[Any], key: str, source: str, allowed: Collection[Any] = ()) -> None:
     """Check that both ends of every edge are nodes with attributes, not only mentioned there.
 
     Readers add missing ends as nodes without attributes; every other node has the attribute `key`.
+    Those that are `allowed` need none.
     """
     bare = {node for node, data in graph.nodes(data=True) if not data}
     if not bare or len(bare) == len(graph):
         return
+    bare.difference_update(allowed)
     for u, v in graph.edges():
         for node in (u, v):
             if node in bare:

@@ -16,6 +16,7 @@ from simsched.files.errors import GraphError
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._dot_syntax import parse_dot
 from simsched.workload.importers._foreign import Cost, Speed
+from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import importer
 
@@ -37,6 +38,7 @@ def import_dot(
     reference_speed: Speed | None = None,
     edge_bytes: str | None = None,
     task_class: str | None = None,
+    task_cost: TaskCost | None = None,
 ) -> Workload:
     """Task graphs in DOT, simsched's own or with attributes that options name.
 
@@ -44,7 +46,7 @@ def import_dot(
     ----------
     path : Path
         The file, gzip or not.
-    cost, cost_unit, reference_speed, edge_bytes, task_class
+    cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost
         As for :func:`~simsched.workload.importers.from_networkx`; not for our own files. Numbers
         may be quoted.
     """
@@ -55,6 +57,7 @@ def import_dot(
         reference_speed=reference_speed,
         edge_bytes=edge_bytes,
         task_class=task_class,
+        task_cost=task_cost,
         source=str(path),
     )
 

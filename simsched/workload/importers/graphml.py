@@ -19,6 +19,7 @@ from simsched.files.bounded import read_text
 from simsched.files.errors import GraphError
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._foreign import Cost, Speed
+from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import importer
 
@@ -39,6 +40,7 @@ def import_graphml(
     reference_speed: Speed | None = None,
     edge_bytes: str | None = None,
     task_class: str | None = None,
+    task_cost: TaskCost | None = None,
 ) -> Workload:
     """Task graphs in GraphML, simsched's own or with attributes that options name.
 
@@ -46,7 +48,7 @@ def import_graphml(
     ----------
     path : Path
         The file, gzip or not. Of several graphs in it only one is accepted.
-    cost, cost_unit, reference_speed, edge_bytes, task_class
+    cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost
         As for :func:`~simsched.workload.importers.from_networkx`; not for our own files.
     """
     return from_networkx(
@@ -56,6 +58,7 @@ def import_graphml(
         reference_speed=reference_speed,
         edge_bytes=edge_bytes,
         task_class=task_class,
+        task_cost=task_cost,
         source=str(path),
     )
 

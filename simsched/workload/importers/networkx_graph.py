@@ -21,6 +21,7 @@ from simsched.workload.builder import MAX_INDEX, adjacency, build_graph, distinc
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._attributes import Attributes, plain
 from simsched.workload.importers._foreign import Cost, Meaning, Speed, read_foreign
+from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers._naming import check_ends, check_named
 
 FORMAT = 1
@@ -89,6 +90,7 @@ def from_networkx(
     reference_speed: Speed | None = None,
     edge_bytes: str | None = None,
     task_class: str | None = None,
+    task_cost: TaskCost | None = None,
     source: str = "graph",
 ) -> Workload:
     """Return the workload that a NetworkX graph describes.
@@ -111,9 +113,15 @@ def from_networkx(
         time. A mapping has speeds for some of the kinds of processors.
     edge_bytes : str, optional
         Edge attribute with the bytes that go from a task to its successor: one block per edge,
-        written by the one and read by the other. Without it no data are moved.
+        written by the one and read by the other. Without it no data are moved, nor by edges that
+        lack it or state -1. Fractions of bytes are rounded.
     task_class : str, optional
         Node attribute with the class of a task; all are of class "task" without it.
+    task_cost : str or mapping of str to str, optional
+        Cost with its unit, such as "1 ms" or "2e6 ops", of tasks without the attribute `cost`, or
+        of all without that option. A mapping has one for each class. Without it every task needs a
+        cost of its own, but for "root" and "end" where nothing is before or behind them, as SimGrid
+        writes them: they cost nothing.
     source : str
         What error messages call the graph.
 
@@ -132,7 +140,7 @@ def from_networkx(
         raise GraphError(f"{source}: found an undirected graph, accepted a directed one")
     if len(graph) == 0:
         raise GraphError(f"{source}: found no nodes, accepted at least one")
-    options = Meaning(cost, cost_unit, reference_speed, edge_bytes, task_class)
+    options = Meaning(cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost)
     if "simsched_format" not in graph.graph:
         graph = _without_quotes(graph)
     if "simsched_format" not in graph.graph:

@@ -18,7 +18,10 @@ def facts(workload: Workload) -> list[str]:
                 "operations" if unit == "ops" else f"1 {unit} is {_shown(ops.get(kind))} operations"
             )
             found.append(f"cost of a task{f' on {kind}' * bool(kind)}: attribute {cost!r}, {each}")
-    elif about.get("reference_speed") is not None:
+    if about.get("task_cost") is not None:
+        of = f"{about.get('tasks_of_task_cost')} of {workload.graph.n_tasks} tasks"
+        found.append(f"cost of {of}: {_costs(about['task_cost'])} (task_cost)")
+    if about.get("ops_per_cost_unit") is None and about.get("reference_speed") is not None:
         source = about.get("reference_speed_source", "")
         times = f"1 s is {_shown(about['reference_speed'])} operations"
         found.append(f"cost of a task: run time, {times}" + (f" ({source})" if source else ""))
@@ -45,6 +48,13 @@ def doubts(workload: Workload) -> list[str]:
             "the option size_unit=bytes takes them as they are"
         )
     return found
+
+
+def _costs(given: object) -> str:
+    """Return costs that the user has given as text."""
+    if not isinstance(given, dict):
+        return str(given)
+    return ", ".join(f"{name} {cost}" for name, cost in given.items())
 
 
 def _shown(value: object) -> str:

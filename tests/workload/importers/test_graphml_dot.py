@@ -48,6 +48,24 @@ words" subgraph cluster_0 { node [size=9]; f }
     assert graph.edges["a", "-4", 0] == {"bytes": "3", "color": "reddish"}
 
 
+def test_nodes_with_commas_between_them_are_one_end_of_an_edge():
+    """Graphviz has ``nodelist : node | nodelist ',' node``; such files were refused."""
+    graph = parse_dot(
+        "digraph g { node [ms=1] A -> {B, C:p} -> D; E, F:p:n -> D, A [w=2]; G, H [ms=3]; I }", "x"
+    )
+    assert list(graph) == list("ABCDEFGHI")
+    assert {(u, v): data.get("w") for u, v, data in graph.edges(data=True)} == {
+        **dict.fromkeys([("A", "B"), ("A", "C"), ("B", "D"), ("C", "D")]),
+        **dict.fromkeys([("E", "D"), ("E", "A"), ("F", "D"), ("F", "A")], "2"),
+    }
+    assert {node: data["ms"] for node, data in graph.nodes(data=True) if node in "FGHI"} == {
+        "F": "1",
+        "G": "3",
+        "H": "3",
+        "I": "1",
+    }
+
+
 def test_dot_with_strict_merges_edges():
     assert parse_dot("strict digraph { a -> b; a -> b }", "x").number_of_edges() == 1
     assert parse_dot("digraph { a -> b; a -> b }", "x").number_of_edges() == 2
@@ -65,6 +83,8 @@ def test_dot_with_strict_merges_edges():
         ("digraph { a [size=] }", r":1: found '\]', accepted a name"),
         ("digraph {} digraph {}", "accepted the end of the file after one graph"),
         ("flowchart {}", "found 'flowchart', accepted graph or digraph"),
+        ("digraph { a, -> b }", "found '->', accepted a node behind the comma"),
+        ("digraph { a, {b} -> c }", "found '{', accepted a node behind the comma"),
         ("digraph { a ! }", "found '! }', accepted DOT"),
         ("digraph " + "{" * 300, "nested subgraphs"),
         ("digraph { a = b + }", "accepted a string after +"),
@@ -271,5 +291,9 @@ def test_an_empty_default_is_no_number(kind, default, tmp_path):
     text = KEYS.replace("<default>70</default>", default).replace('"int"', f'"{kind}"')
     path = _write(tmp_path / "d.graphml", text.replace(">5<", ">1<") + "</graph></graphml>")
     assert import_workload(path, **MAPPING).graph.ops.tolist() == [[2.0, 4.0, 4.0]]
-    with pytest.raises(GraphError, match="edge 'a' -> 'b': attribute 'bytes': found nothing"):
-        import_workload(path, edge_bytes="bytes", **MAPPING)
+    if kind == "boolean":
+        with pytest.raises(GraphError, match="edge 'b' -> 'c': attribute 'bytes': found True"):
+            import_workload(path, edge_bytes="bytes", **MAPPING)
+    else:
+        workload = import_workload(path, edge_bytes="bytes", **MAPPING)
+        assert workload.graph.block_bytes.tolist() == [1]

@@ -134,7 +134,7 @@ def test_times_use_the_documented_default_speed():
         ({"cost": "kind", "cost_unit": "ops"}, "node 'a': attribute 'kind': found 'x'"),
         (
             {"cost": "weight", "cost_unit": "ops", "edge_bytes": "volume"},
-            "edge 'a' -> 'b': attribute 'volume': found nothing",
+            "option edge_bytes: found 'volume', which no edge has; accepted: data",
         ),
         (
             {"cost": "weight", "cost_unit": "ops", "task_class": "colour"},
