@@ -67,7 +67,12 @@ def read_head(path: Path, error: type[SimschedError]) -> bytes:
 
 def is_empty(head: bytes) -> bool:
     """Say whether a file holds nothing but blanks."""
-    return len(head) < HEAD_BYTES - len(codecs.BOM_UTF8) and not head.strip()
+    return not goes_on(head) and not head.strip()
+
+
+def goes_on(head: bytes) -> bool:
+    """Say whether a file may hold more than its first bytes."""
+    return len(head) >= HEAD_BYTES - len(codecs.BOM_UTF8)
 
 
 def unreadable(path: Path, problem: Exception, accepted: str = "a file") -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from decimal import Decimal
 from typing import Any
 
 #: Whatever code of users may raise, but interruptions.
@@ -74,7 +75,7 @@ def shown(value: object) -> str:
         return "nothing"
     if isinstance(value, int) and abs(value) > 10**40:
         return "an integer of more than 40 digits"
-    text = repr(value)
+    text = str(value) if isinstance(value, Decimal) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

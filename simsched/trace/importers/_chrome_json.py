@@ -22,7 +22,7 @@ class ChromeFile:
 
     When all events have been read, `members` has what the object holds beside them, and `truncated`
     says whether the file ends inside an event or, unless it is an array, before the object is
-    closed.
+    closed. NaN and Infinity, which programs write though JSON has neither, are decimal numbers.
     """
 
     def __init__(self, path: Path) -> None:
@@ -30,10 +30,10 @@ class ChromeFile:
         self.members: dict[str, Any] = {}
         self.truncated = False
         self._text = read_text(path, TraceError)
-        self._decoder = json.JSONDecoder(parse_float=Decimal, parse_constant=_refuse)
+        self._decoder = json.JSONDecoder(parse_float=Decimal, parse_constant=Decimal)
 
-    def events(self) -> Iterator[dict[str, Any]]:
-        """Yield the events."""
+    def events(self) -> Iterator[object]:
+        """Yield the events, which should be objects."""
         place = self._skip(0)
         opening = self._text[place : place + 1]
         if opening == "[":
@@ -63,7 +63,7 @@ class ChromeFile:
         if not found:
             raise TraceError(f"{self.path}: {EVENTS}: missing, accepted an array of events")
 
-    def _array(self, place: int) -> Iterator[dict[str, Any]]:
+    def _array(self, place: int) -> Iterator[object]:
         """Yield the events of the array that begins at a place; remember where it ends."""
         place, number = self._skip(place + 1), 0
         while place < len(self._text) and self._text[place] != "]":
@@ -71,10 +71,6 @@ class ChromeFile:
             if found is None:
                 self._end = len(self._text)
                 return
-            if not isinstance(found[0], dict):
-                raise TraceError(
-                    f"{self.path}: event {number}: found {shown(found[0])}, accepted an object"
-                )
             yield found[0]
             place, number = self._skip(found[1]), number + 1
         self._end = min(len(self._text), place + 1)
@@ -104,8 +100,3 @@ class ChromeFile:
         if also and self._text[place : place + 1] == also:
             return self._skip(place + 1)
         return place
-
-
-def _refuse(constant: str) -> None:
-    """Refuse what JSON does not have."""
-    raise ValueError(f"found {constant}, accepted numbers that JSON has")

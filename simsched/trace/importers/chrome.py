@@ -7,8 +7,9 @@ behind the others.
 
 In other files every slice, ``X`` or a pair of ``B`` and ``E``, is a task whose class is its name. A
 slice inside another one is a task of its own during which the outer one is suspended. A slice that
-begins inside another and ends after it is set aside, as are slices without a known end. Times are
-microseconds whatever ``displayTimeUnit`` says, and count from the first slice.
+begins inside another and ends after it is set aside, as are slices without a known end, and events
+without a phase, a thread or a time. Times are microseconds whatever ``displayTimeUnit`` says, and
+count from the first slice.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,21 +27,28 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from simsched.files.bounded import goes_on, read_head, read_text
 from simsched.files.errors import ConfigurationError, TraceError, shown
+from simsched.files.json_members import has_member
 from simsched.files.limits import TASKS, WORKERS
 from simsched.files.yaml_reader import Section, validate
 from simsched.trace.importers._chrome_json import EVENTS, ChromeFile
-from simsched.trace.importers._rows import SetAside, open_text
+from simsched.trace.importers._rows import SetAside
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
 
 PS_PER_US = 10**6
 UNITS = ("ms", "ns")
-HEAD = 65536
 LIMIT_PS = 2**62
+UNNAMED = "(no name)"  #: class of slices that have none
 OWN_ARGS = ("task", "iteration", "part")
-NO_END = "X without dur"
+NO_OBJECT = "entry that is no object"
+NO_PHASE = "event without a phase (ph)"
+NO_THREAD = "slice whose pid or tid is no whole number or text"
+NO_START = "slice whose ts is no number of microseconds"
+NO_TEXT = "slice whose name is no text"
+NO_END = "X without dur, or with one that is no number of microseconds"
 NEGATIVE = "X with a dur below 0"
 NO_BEGIN = "E without its B"
 NEVER_ENDED = "B without its E"
@@ -98,19 +106,13 @@ class _Found:
 
 
 def _looks_like_chrome(path: Path) -> bool:
-    """Say whether a file begins as a Chrome trace does."""
-    if not path.is_file():
+    """Say whether a file is an object with events, or an array of what has phases."""
+    if path.is_dir():
         return False
-    try:
-        stream, _ = open_text(path)
-        with stream:
-            head = stream.read(HEAD).lstrip()
-    except (OSError, EOFError, ValueError, TraceError):
-        return False
-    own = head.startswith('{"otherData":{"simsched"')
-    return (head.startswith("{") and (own or f'"{EVENTS}"' in head)) or (
-        head.startswith("[") and '"ph"' in head
-    )
+    head = read_head(path, TraceError)
+    if head.lstrip().startswith(b"["):
+        return b'"ph"' in head or (goes_on(head) and '"ph"' in read_text(path, TraceError))
+    return has_member(path, EVENTS, "[", TraceError, unless=("workflow",))
 
 
 @trace_importer("chrome", recognises=_looks_like_chrome)
@@ -133,12 +135,16 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
     about = _about(file)
     unit = file.members.get("displayTimeUnit", "ms")
     if unit not in UNITS:
-        raise TraceError(f"{path}: displayTimeUnit: found {shown(unit)}, accepted ms or ns")
+        found.aside.note(
+            f"{path}: displayTimeUnit: found {shown(unit)}, accepted ms or ns; times are read as "
+            "microseconds all the same"
+        )
     if file.truncated:
         found.aside.note(f"{path}: the file is cut off; the events before its end are read")
     _match_pairs(found)
     if not found.slices:
-        raise TraceError(f"{path}: found no slices that are tasks, accepted at least one")
+        why = "".join(f"; {count} set aside: {what}" for what, count in found.aside.counts.items())
+        raise TraceError(f"{path}: found no slices that are tasks, accepted at least one{why}")
     return _own(found, about) if about is not None else _foreign(found)
 
 
@@ -161,11 +167,14 @@ def _about(file: ChromeFile) -> dict[str, Any] | None:
     return about if isinstance(about, dict) else None
 
 
-def _take(found: _Found, number: int, event: dict[str, Any], category: str | None) -> None:
-    where = f"{found.path}: event {number}"
+def _take(found: _Found, number: int, event: object, category: str | None) -> None:
+    if not isinstance(event, dict):
+        found.set_aside(NO_OBJECT, number)
+        return
     phase = event.get("ph")
     if not isinstance(phase, str) or not phase:
-        raise TraceError(f"{where}: ph: found {shown(phase)}, accepted a phase such as 'X'")
+        found.set_aside(NO_PHASE, number)
+        return
     if phase == "M":
         _take_name(found, event)
         return
@@ -176,28 +185,34 @@ def _take(found: _Found, number: int, event: dict[str, Any], category: str | Non
     if phase not in ("X", "B", "E") or not (wanted or is_iteration):
         found.others[phase] += 1
         return
-    thread = _identity(event, "pid", where), _identity(event, "tid", where)
-    start = _picoseconds(event, "ts", where)
-    name = event.get("name", "" if phase == "E" else None)
-    if not isinstance(name, str) or (not name and phase != "E"):
-        raise TraceError(f"{where}: name: found {shown(event.get('name'))}, accepted text")
+    pid, tid = _identity(event.get("pid")), _identity(event.get("tid"))
+    start, name = _picoseconds(event.get("ts")), event.get("name", "")
+    if pid is None or tid is None:
+        found.set_aside(NO_THREAD, number)
+        return
+    if start is None or not isinstance(name, str):
+        found.set_aside(NO_START if start is None else NO_TEXT, number)
+        return
+    thread = pid, tid
     given = event.get("args")
     args = {k: given[k] for k in OWN_ARGS if k in given} if isinstance(given, dict) else {}
     if phase != "X":
         found.pairs.setdefault(thread, []).append((start, number, phase, args, name))
-    elif event.get("dur") is None:
+    elif (length := _picoseconds(event.get("dur"))) is None:
         found.set_aside(NO_END, number)
-    elif (length := _picoseconds(event, "dur", where)) < 0:
+    elif length < 0:
         found.set_aside(NEGATIVE, number)
     else:
         into = found.iterations if is_iteration else found.slices
-        into.append(_Slice(number, thread, name, start, start + length, args))
+        named = name or UNNAMED
+        into.append(_Slice(number, thread, named, start, start + length, args))
 
 
 def _take_name(found: _Found, event: dict[str, Any]) -> None:
     """Take a name or a place in the order; other metadata say nothing about workers."""
-    thread, args = (event.get("pid"), event.get("tid")), event.get("args")
-    if not isinstance(args, dict) or not all(isinstance(i, (int, str)) for i in thread):
+    thread = _identity(event.get("pid")), _identity(event.get("tid"))
+    args = event.get("args")
+    if not isinstance(args, dict):
         return
     kind, value = event.get("name"), args.get("name")
     if kind == "thread_name" and isinstance(value, str):
@@ -208,26 +223,25 @@ def _take_name(found: _Found, event: dict[str, Any]) -> None:
         found.order[thread] = args["sort_index"]
 
 
-def _identity(event: dict[str, Any], key: str, where: str) -> int | str:
-    value = event.get(key)
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise TraceError(f"{where}: {key}: found {shown(value)}, accepted an integer or text")
-    return value
+def _identity(value: object) -> int | str | None:
+    """Return the number or name of a process or thread, None where it is neither."""
+    if isinstance(value, Decimal) and value.is_finite() and value.copy_abs() < LIMIT_PS:
+        whole = int(value)
+        return whole if whole == value else None
+    return value if isinstance(value, (int, str)) and not isinstance(value, bool) else None
 
 
-def _picoseconds(event: dict[str, Any], key: str, where: str) -> int:
+def _picoseconds(value: object) -> int | None:
     """Return a time in microseconds, a number or text that spells one, as picoseconds."""
-    value = event.get(key)
+    if isinstance(value, bool) or not isinstance(value, (int, str, Decimal)):
+        return None
     try:
-        if isinstance(value, bool) or not isinstance(value, (int, str, Decimal)):
-            raise InvalidOperation
         number = Decimal(value)
         if not number.is_finite() or number.copy_abs() >= LIMIT_PS:
-            raise InvalidOperation
+            return None
         return int((number * PS_PER_US).to_integral_value())
     except ArithmeticError:
-        accepted = "accepted a number of microseconds"
-        raise TraceError(f"{where}: {key}: found {shown(value)}, {accepted}") from None
+        return None
 
 
 def _match_pairs(found: _Found) -> None:
@@ -248,8 +262,8 @@ def _match_pairs(found: _Found) -> None:
                 stack.append(row)
             elif stack and name in ("", stack[-1][4]):
                 began = stack.pop()
-                merged = {**began[3], **args}
-                found.slices.append(_Slice(began[1], thread, began[4], began[0], start, merged))
+                merged, named = {**began[3], **args}, began[4] or UNNAMED
+                found.slices.append(_Slice(began[1], thread, named, began[0], start, merged))
             else:
                 found.set_aside(NO_BEGIN, number)
         for row in stack:

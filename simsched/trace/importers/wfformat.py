@@ -27,15 +27,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import ConfigurationError, TraceError, unknown_name
+from simsched.files.json_members import has_member
 from simsched.files.units import PS_PER_S
+from simsched.trace.importers._chrome_json import EVENTS
 from simsched.trace.importers._events import make_trace
-from simsched.trace.importers.registry import by_head, trace_importer
+from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 from simsched.workload.graph import TaskGraph
 from simsched.workload.importers import import_workload
 from simsched.workload.importers._json import Value, read_json
 from simsched.workload.importers.remarks import doubts
-from simsched.workload.importers.wfformat import looks_like_wfformat
 
 STARTS = ("executedAt", "earliest")
 LIMIT_PS = 2**61  #: the sum of a start and a run time still fits a trace
@@ -45,7 +46,12 @@ BAD_START = "tasks whose executedAt is no ISO 8601 time"
 NO_MACHINE = "tasks that name no machine or several"
 
 
-@trace_importer("wfformat", recognises=by_head(looks_like_wfformat))
+def _looks_like_wfformat(path: Path) -> bool:
+    """Say whether a file is an object with a workflow and no events."""
+    return not path.is_dir() and has_member(path, "workflow", "{", TraceError, unless=(EVENTS,))
+
+
+@trace_importer("wfformat", recognises=_looks_like_wfformat)
 def import_wfformat_recording(path: Path, *, starts: str = "executedAt") -> Recording:
     """Scientific workflow executions in WfFormat JSON, versions 1.2 to 1.6.
 

@@ -22,11 +22,15 @@ from simsched.workload.importers.registry import importer
 
 PLAIN_NAME = re.compile(r"(?!(?i:strict|graph|digraph|node|edge|subgraph)$)[A-Za-z_][A-Za-z_0-9]*")
 
+BEGINNING = re.compile(
+    r"(?:\s|//[^\n]*\n|/\*.*?\*/|\#[^\n]*\n)*+(?:strict|digraph|graph)(?=[\s{\"])",
+    re.IGNORECASE | re.DOTALL,
+)
+
 
 def _looks_like_dot(head: bytes) -> bool:
     """Say whether a file begins like a DOT graph."""
-    words = head.decode("utf-8", "replace").lower().split(maxsplit=2)
-    return bool(words) and words[0].partition("{")[0] in ("strict", "digraph", "graph")
+    return BEGINNING.match(head.decode("utf-8", "replace")) is not None
 
 
 @importer("dot", suffixes=(".dot", ".gv", ".dot.gz"), recognises=_looks_like_dot)

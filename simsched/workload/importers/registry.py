@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from simsched.files.bounded import is_empty, read_head
+from simsched.files.bounded import goes_on, is_empty, read_head, read_text
 from simsched.files.errors import GraphError
 from simsched.names.arguments import as_path
 from simsched.names.extensions import blamed, check_returned
@@ -43,7 +43,7 @@ def importer(
         Endings of file names in lower case, dots included; several formats may share one.
     recognises : callable, optional
         Takes the first bytes of a file, decompressed, and says whether it may have this format;
-        consulted when the suffix is not enough.
+        consulted when the suffix is not enough. It gets the whole file where no format fits these.
 
     Returns
     -------
@@ -165,5 +165,7 @@ def _recognise(path: Path) -> Importer:
     head = read_head(path, GraphError)
     if is_empty(head):
         raise GraphError(f"{path}: found an empty file")
-    candidates = by_suffix or known.values()
+    candidates = by_suffix or [*known.values()]
+    if goes_on(head) and not any(each.fits(path, head) for each in candidates):
+        head = read_text(path, GraphError).encode()  # what tells the format may stand far behind
     return only_fitting(path, head, candidates, accepted=known, error=GraphError)

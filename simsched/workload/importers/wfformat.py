@@ -39,6 +39,7 @@ from pathlib import Path
 from typing import Literal
 
 from simsched.files.errors import ConfigurationError, GraphError
+from simsched.files.json_members import members
 from simsched.workload.builder import Accesses, adjacency, build_graph, listed_accesses
 from simsched.workload.graph import Workload
 from simsched.workload.importers._json import Value, read_json
@@ -81,12 +82,16 @@ class _Instance:
     unit_source: str
 
 
-def looks_like_wfformat(head: bytes) -> bool:
-    """Say whether the beginning of a file has the keys of WfFormat."""
-    return b'"schemaVersion"' in head or b'"workflow"' in head
+def _looks_like_wfformat(head: bytes) -> bool:
+    """Say whether the beginning of a file has the keys of WfFormat on its top level.
+
+    Traces of PyTorch have a number as ``schemaVersion``.
+    """
+    found = members(head.decode("utf-8", "replace"))
+    return found.get("workflow") == "{" or found.get("schemaVersion") == '"'
 
 
-@importer("wfformat", suffixes=(".json", ".json.gz"), recognises=looks_like_wfformat)
+@importer("wfformat", suffixes=(".json", ".json.gz"), recognises=_looks_like_wfformat)
 def import_wfformat(
     path: Path,
     *,

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simsched.files.errors import TraceError
+from simsched.files.errors import SimschedError, TraceError
 from simsched.trace.exporters import export_recording
 from simsched.trace.exporters._timeline import Activity, timeline
 from simsched.trace.importers import import_recording
@@ -34,6 +34,10 @@ def x(name: str, ts: Any, dur: Any, tid: Any = 1, **more: Any) -> Event:
 def pair(ph: str, ts: Any, name: str | None = None, tid: Any = 1) -> Event:
     event = {"ph": ph, "ts": ts, "pid": 1, "tid": tid}
     return event if name is None else {**event, "name": name}
+
+
+def without(key: str) -> Event:
+    return {k: v for k, v in x("a", 0, 1).items() if k != key}
 
 
 def written(tmp_path: Path, events: Any) -> Path:
@@ -217,6 +221,55 @@ def test_what_cannot_be_placed_is_set_aside(
     assert warning.endswith("; 1 event set aside")
 
 
+ODD = [
+    (7, "entry that is no object"),
+    (without("ph"), "event without a phase"),
+    (x("a", 0, 1, ph=5), "event without a phase"),
+    *((without(key), "slice whose pid or tid is no whole") for key in ("pid", "tid")),
+    *((x("a", 0, 1, tid), "slice whose pid or tid is no whole") for tid in (True, 2.5, [1])),
+    (without("ts"), "slice whose ts is no number of microseconds"),
+    *(
+        (x("a", ts, 1), "slice whose ts is no number of microseconds")
+        for ts in ("soon", True, "nan", "1e30", None, float("nan"))
+    ),
+    (x("a", 0, [1]), "X without dur, or with one that is no number"),
+    (x("a", 0, float("inf")), "X without dur, or with one that is no number"),
+    (x(3, 0, 1), "slice whose name is no text"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("event", "reason"), ODD)
+def test_one_odd_event_does_not_set_the_others_aside(
+    event: Any, reason: str, tmp_path: Path
+) -> None:
+    """One of them made the whole file an error."""
+    recording = read(tmp_path, [x("good", 0, 3, 7), event, x("good", 3, 3, 7)])
+    assert stretches(recording) == [(0, "good", 0, 3000), (0, "good", 3000, 6000)]
+    ((counted, count),) = recording.details["set_aside"].items()
+    assert counted.startswith(reason)
+    assert count == 1
+    assert f"event 1: {counted}; 1 event set aside" in recording.details["warnings"][0]
+
+
+def test_what_can_be_read_of_odd_events_is_read(tmp_path: Path) -> None:
+    """Names that are missing, whole numbers with a point, and NaN beside what is read."""
+    events = [
+        x("", 10, 5, 3.0),
+        {**without("name"), "ts": 20},
+        x("a", 30, 5, 3, args={"bandwidth": float("nan"), "peak": float("inf")}),
+        {"ph": "M", "name": "thread_name", "pid": 1.0, "tid": 3.0, "args": {"name": "three"}},
+        {**pair("B", 40, ""), "tid": 3},
+        {**pair("E", 41), "tid": 3},
+    ]
+    recording = read(tmp_path, {"displayTimeUnit": "s", "traceEvents": events})
+    assert recording.details["set_aside"] == {}
+    assert recording.worker_names == ("1/1", "three")
+    assert recording.class_names == ("(no name)", "a")
+    assert len(stretches(recording)) == 4
+    (warning,) = recording.details["warnings"]
+    assert "displayTimeUnit: found 's', accepted ms or ns; times are read as micros" in warning
+
+
 def test_what_ends_comes_before_what_begins_in_the_same_instant(tmp_path: Path) -> None:
     recording = read(tmp_path, [x("after", 5, 5, 1), x("point", 5, 0, 3), x("before", 0, 5, 2)])
     events = recording.trace.events
@@ -246,10 +299,6 @@ def test_an_end_before_its_beginning(tmp_path: Path) -> None:
     assert recording.details["set_aside"] == {"B without its E": 1, "E without its B": 1}
 
 
-def without(key: str) -> Event:
-    return {k: v for k, v in x("a", 0, 1).items() if k != key}
-
-
 ERRORS = [
     ([], "found no slices that are tasks"),
     ('{"traceEvents": []}', "found no slices that are tasks"),
@@ -259,20 +308,8 @@ ERRORS = [
     ('{"traceEvents": 3}', "traceEvents: missing"),
     ("3", "found '3' at the beginning, accepted an array of events"),
     ("nonsense", "found 'nonsense' at the beginning"),
-    ([x("a", 0, 1), 7], "event 1: found 7, accepted an object"),
-    ([without("ph")], "event 0: ph: found nothing, accepted a phase"),
-    ([x("a", 0, 1), without("ts")], "event 1: ts: found nothing, accepted a number of microsec"),
-    ([without("name")], "event 0: name: found nothing, accepted text"),
-    ([without("pid")], "event 0: pid: found nothing, accepted an integer or text"),
-    ([without("tid")], "event 0: tid: found nothing, accepted an integer or text"),
-    ([x("a", "soon", 1)], "event 0: ts: found 'soon', accepted a number of microseconds"),
-    ([x("a", True, 1)], "event 0: ts: found True"),
-    ([x("a", "nan", 1)], "event 0: ts: found 'nan'"),
-    ([x("a", "1e30", 1)], "event 0: ts: found '1e30'"),
-    ([x("a", 0, [1])], "event 0: dur: found [1]"),
-    ('[{"ph": "X", "ts": NaN}]', "1: event 0: found NaN, accepted numbers that JSON has"),
+    ([7, without("ts")], "at least one; 1 set aside: entry that is no object; 1 set aside: slice"),
     ('[{"ph": "C"},\n{"ph" "X"}]', "2: column 7: event 1: not JSON: Expecting ':'"),
-    ('{"displayTimeUnit": "s", "traceEvents": [' + json.dumps(x("a", 0, 1)) + "]}", "'s', accep"),
     ([x("a", 0, 1), x("b", 10**14, 1)], "s apart"),
     ("[" * 100_000, "nested too deeply"),
 ]
@@ -315,6 +352,61 @@ def test_the_format_is_recognised(tmp_path: Path) -> None:
     assert import_recording(path).details["format"] == "chrome"
     export_recording(small_recording("heat"), tmp_path / "own.json")
     assert import_recording(tmp_path / "own.json").details["format"] == "chrome"
+
+
+HEADER = "x" * 80_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"schemaVersion": 1, "traceEvents": [EVENT]}',
+        '{"schemaVersion": "1.4", "traceEvents": [EVENT]}',
+        '{"traceEvents": [EVENT], "args": {"workflow": "x", "traceEvents": 1}}',
+        '{"traceName": "workflow", "distributedInfo": {"workflow": {}}, "traceEvents": [EVENT]}',
+        f'{{"deviceProperties": ["{HEADER}", {{"workflow": {{}}}}], "traceEvents": [EVENT]}}',
+        f'{{"schemaVersion": 1, "a": "{HEADER}\\"", "b": [[]], "traceEvents": [EVENT]}}',
+        f'\n[{{"args": {{"workflow": "{HEADER}"}}, "ph": "I"}}, EVENT]',
+    ],
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_format_is_told_by_the_top_level(text: str, packed: bool, tmp_path: Path) -> None:
+    """PyTorch writes a schemaVersion, and what the devices are before all events."""
+    event = json.dumps(x("op", 0, 10, args={"workflow": "x", "schemaVersion": "1.4"}))
+    data = text.replace("EVENT", event).encode()
+    path = tmp_path / ("t.json.gz" if packed else "t.json")
+    path.write_bytes(gzip.compress(data) if packed else b"\xef\xbb\xbf" + data)
+    recording = import_recording(path)
+    assert recording.details["format"] == "chrome"
+    assert recording.n_tasks == 1
+    assert int(recording.trace.events["time_ps"].max()) == 10 * 10**6
+
+
+def test_the_events_of_a_workflow_do_not_make_it_a_chrome_trace(tmp_path: Path) -> None:
+    path = written(tmp_path, {"a": HEADER, "workflow": {"traceEvents": []}, "schemaVersion": "1.5"})
+    with pytest.raises(SimschedError, match="workflow: found no key 'specification'"):
+        import_recording(path)
+    other = written(tmp_path, {"a": HEADER, "b": {"traceEvents": [], "workflow": {}}})
+    with pytest.raises(TraceError, match="contents of no known format"):
+        import_recording(other)
+
+
+@pytest.mark.parametrize(
+    ("name", "tasks", "span_us", "aside"),
+    [
+        ("kineto_schema_version/trace.json", 1, 10, 0),
+        ("kineto_schema_version/word_workflow.json", 1, 10, 0),
+        ("chrome_long_head/head.json", 1, 10, 0),
+        ("chrome_one_odd_event/empty_name.json", 2, 7, 0),
+        ("chrome_one_odd_event/no_tid.json", 1, 4, 1),
+    ],
+)
+def test_files_of_users(name: str, tasks: int, span_us: int, aside: int, cases: Path) -> None:
+    recording = import_recording(cases / name)
+    assert recording.details["format"] == "chrome"
+    assert recording.n_tasks == tasks
+    assert int(recording.trace.events["time_ps"].max()) == span_us * 10**6
+    assert sum(recording.details["set_aside"].values()) == aside
 
 
 def own(tmp_path: Path) -> tuple[Path, dict[str, Any]]:

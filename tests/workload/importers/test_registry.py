@@ -77,6 +77,15 @@ def test_a_mark_of_the_byte_order_hides_no_format(tmp_path):
     assert graph.ops.tolist() == [[2.0]]
 
 
+@pytest.mark.parametrize(
+    "before", ["// by a tool\n", "/* strict\n" + "*" * 70_000 + " */ ", "# 1\n\n", "\nSTRICT "]
+)
+def test_comments_before_a_graph_hide_no_format(before, tmp_path):
+    (tmp_path / "graph").write_text(before + 'digraph"g"{ a [w=2] }')
+    graph = import_workload(tmp_path / "graph", cost="w", cost_unit="ops").graph
+    assert graph.ops.tolist() == [[2.0]]
+
+
 @pytest.mark.parametrize("suffix", [".graphml", ".xml", "", ".GraphML", ".graphml.gz"])
 def test_compressed_files_and_odd_suffixes(suffix, generate_workload, assert_same, tmp_path):
     workload = generate_workload(11)
