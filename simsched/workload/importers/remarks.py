@@ -47,6 +47,11 @@ def doubts(workload: Workload) -> list[str]:
             "sizes of files are taken times 1000, because Makeflow states kB under sizeInBytes; "
             "the option size_unit=bytes takes them as they are"
         )
+    if several := about.get("files_of_several_sizes"):
+        found.append(
+            f"{several} of {about.get('files')} files have several sizes; those count that are "
+            "stated where the files are written"
+        )
     return found
 
 

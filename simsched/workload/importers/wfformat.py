@@ -6,7 +6,8 @@ What the file says becomes a task graph as follows.
   one number for the whole file, so that workers of that speed reproduce every measured run time:
   the option if it is given, else the median of the clock speeds that the file's machines state (MHz
   as 10**6 operations per second), else 10**9. Speeds are momentary clock readings in practice,
-  often different for equal machines; that is why no task gets its own.
+  often different for equal machines; that is why no task gets its own. Tasks without a run time, as
+  in a workflow that was not executed yet, take the option `task_cost`.
 * **Cores.** A task occupies one worker for its run time, whatever `coreCount` and `avgCPU` say; how
   many tasks claim more than one core is recorded.
 * **Classes.** A task's class is its `category`, else the program it ran if that is one word, else
@@ -14,11 +15,12 @@ What the file says becomes a task graph as follows.
 * **Names.** A task is called what the file calls it, or by its id where names are not unique.
 * **Data.** Each file that some task uses is one block. A task reads its input files and then writes
   its output files, each once and completely. Files of size zero are left out and counted. A file
-  without a producer is an external input.
+  without a producer is an external input. Where its size is stated several times, that of who
+  writes it counts, of several the largest; how many files contradict themselves is recorded.
 * **Edges** are the union of the declared parents and children and of producer to consumer for every
-  file. Counts of edges that only one of the two sources knows are recorded. In the instances that
-  WfCommons publishes both agree; some generated ones declare edges but leave out the files. A task
-  that reads a file it writes itself adds no edge.
+  file, see :mod:`~simsched.workload.importers._file_edges` for files that are written twice. Counts
+  of edges that only one of the two sources knows are recorded. In the instances that WfCommons
+  publishes both agree; some generated ones declare edges but leave out the files.
 * **Size units.** `size` (up to 1.3) counts kB, but bytes under Pegasus; `sizeInBytes` counts bytes,
   but kB under Makeflow up to 1.5, where files were relabelled without conversion: published 1.5
   instances state a thousand times more bytes written by a task than its output files sum up to. The
@@ -30,7 +32,6 @@ not used.
 
 from __future__ import annotations
 
-import math
 import re
 import statistics
 from collections import Counter
@@ -42,13 +43,14 @@ from simsched.files.errors import ConfigurationError, GraphError
 from simsched.files.json_members import members
 from simsched.workload.builder import Accesses, adjacency, build_graph, listed_accesses
 from simsched.workload.graph import Workload
+from simsched.workload.importers._file_edges import file_edges
+from simsched.workload.importers._given_costs import DEFAULT_SPEED, TaskCost, given_ops
 from simsched.workload.importers._json import Value, read_json
 from simsched.workload.importers._naming import check_named
 from simsched.workload.importers._source import number
 from simsched.workload.importers.registry import importer
 
 VERSIONS = ("1.2", "1.3", "1.4", "1.5", "1.6")
-DEFAULT_SPEED = 1e9
 UNITS = {"bytes": 1, "kB": 1000}
 PROGRAM = re.compile(r"(?:\S*/)?([\w.+-]{1,64})")
 RUNNING_NUMBER = re.compile(r"[_#.-](?:ID)?\d+$")
@@ -62,7 +64,7 @@ class _Task:
     place: Value
     key: str
     name: str
-    runtime_s: float
+    runtime_s: float | None
     category: str
     inputs: list[str] = field(default_factory=list)
     outputs: list[str] = field(default_factory=list)
@@ -77,6 +79,8 @@ class _Instance:
 
     tasks: list[_Task]
     file_bytes: dict[str, int]
+    #: how many files have several sizes
+    several_sizes: int
     speeds_hz: list[float]
     unit: str
     unit_source: str
@@ -97,6 +101,7 @@ def import_wfformat(
     *,
     reference_speed: float | None = None,
     size_unit: Literal["bytes", "kB"] | None = None,
+    task_cost: TaskCost | None = None,
 ) -> Workload:
     """Scientific workflow executions in WfFormat JSON, versions 1.2 to 1.6.
 
@@ -109,6 +114,9 @@ def import_wfformat(
         of the machines in the file, or 10**9.
     size_unit : {"bytes", "kB"}, optional
         Unit of all file sizes; by default it follows from the version and the workflow system.
+    task_cost : str or mapping of str to str, optional
+        Cost with its unit, such as "1 ms" or "2e6 ops", of tasks without a run time; a mapping has
+        one for each class.
     """
     top = read_json(path)
     version = _version(top)
@@ -120,8 +128,9 @@ def import_wfformat(
     pairs, edge_counts = _edges(instance, ids_first=split)
     used, accessed, file_counts = _accesses(instance)
     class_of, class_names = _classes(instance.tasks)
+    ops, about = _ops(instance.tasks, [class_names[i] for i in class_of], speed, task_cost, path)
     graph = build_graph(
-        [number(task.runtime_s * speed, f"{task.place.where}: ops") for task in instance.tasks],
+        ops,
         task_class=class_of,
         class_names=class_names,
         successors=adjacency([p[0] for p in pairs], [p[1] for p in pairs], len(instance.tasks)),
@@ -139,6 +148,7 @@ def import_wfformat(
             "schema_version": version,
             "reference_speed": speed,
             "reference_speed_source": speed_source,
+            **about,
             "size_unit": instance.unit,
             "size_unit_source": instance.unit_source,
             "tasks_with_several_cores": sum(task.several_cores for task in instance.tasks),
@@ -146,6 +156,29 @@ def import_wfformat(
             **file_counts,
         },
     )
+
+
+def _ops(
+    tasks: list[_Task], labels: list[str], speed: float, task_cost: TaskCost | None, path: Path
+) -> tuple[list[float], dict[str, object]]:
+    """Return the operations of tasks, and what is recorded of costs that the user gives."""
+    ops, missing = [0.0] * len(tasks), []
+    for i, task in enumerate(tasks):
+        if task.runtime_s is not None:
+            ops[i] = number(task.runtime_s * speed, f"{task.place.where}: ops")
+        elif task_cost is not None:
+            missing.append(i)
+        else:
+            raise GraphError(
+                f"{task.place.where}: task {task.name!r}: found no run time, accepted "
+                "runtimeInSeconds, or runtime up to 1.3; or the option task_cost"
+            )
+    if task_cost is None:
+        return ops, {}
+    given = given_ops(task_cost, [labels[i] for i in missing], labels, speed, str(path))
+    for i, value in zip(missing, given, strict=True):
+        ops[i] = value
+    return ops, {"task_cost": task_cost, "tasks_of_task_cost": len(missing)}
 
 
 def _version(top: Value) -> str:
@@ -173,7 +206,7 @@ def _unit(top: Value, version: str, size_key: str, given: str | None) -> tuple[s
 def _read_split(top: Value, version: str, size_unit: str | None) -> _Instance:
     """Read versions 1.5 and 1.6, which keep specification and execution apart."""
     workflow = top.member("workflow")
-    specification, execution = workflow.member("specification"), workflow.member("execution")
+    specification, execution = workflow.member("specification"), workflow.get("execution")
     unit, unit_source = _unit(top, version, "sizeInBytes", size_unit)
     sizes: dict[str, int] = {}
     for file in specification.elements("files"):
@@ -182,7 +215,7 @@ def _read_split(top: Value, version: str, size_unit: str | None) -> _Instance:
             raise GraphError(f"{file.where}: found file {name!r} a second time")
         sizes[name] = _size(file.member("sizeInBytes"), unit)
     runs: dict[str, Value] = {}
-    for run in execution.member("tasks").items():
+    for run in execution.member("tasks").items() if execution is not None else ():
         key = run.member("id").text()
         if key in runs:
             raise GraphError(f"{run.where}: found task {key!r} a second time")
@@ -193,7 +226,8 @@ def _read_split(top: Value, version: str, size_unit: str | None) -> _Instance:
     if runs:
         key, run = next(iter(runs.items()))
         raise GraphError(f"{run.where}: found task {key!r}, which the specification does not have")
-    return _Instance(tasks, sizes, _speeds(execution, "speedInMHz"), unit, unit_source)
+    speeds = [] if execution is None else _speeds(execution, "speedInMHz")
+    return _Instance(tasks, sizes, 0, speeds, unit, unit_source)
 
 
 def _split_task(entry: Value, runs: dict[str, Value], sizes: dict[str, int]) -> _Task:
@@ -201,18 +235,15 @@ def _split_task(entry: Value, runs: dict[str, Value], sizes: dict[str, int]) -> 
     key, name = entry.member("id").text(), entry.member("name").text()
     run = runs.pop(key, None)
     runtime = None if run is None else run.get("runtimeInSeconds")
-    if run is None or runtime is None:
-        missing = (run or entry).where
-        raise GraphError(f"{missing}: task {key!r}: found no run time, accepted runtimeInSeconds")
     task = _Task(
         place=entry,
         key=key,
         name=name,
-        runtime_s=runtime.number(),
-        category=_program(run) or RUNNING_NUMBER.sub("", name),
+        runtime_s=None if runtime is None else runtime.number(),
+        category=(run is not None and _program(run)) or RUNNING_NUMBER.sub("", name),
         parents=entry.member("parents").items(),
         children=entry.member("children").items(),
-        several_cores=_several_cores(run, "coreCount"),
+        several_cores=run is not None and _several_cores(run, "coreCount"),
     )
     for list_key, files in (("inputFiles", task.inputs), ("outputFiles", task.outputs)):
         for file in entry.elements(list_key):
@@ -227,46 +258,46 @@ def _split_task(entry: Value, runs: dict[str, Value], sizes: dict[str, int]) -> 
 def _read_joint(top: Value, version: str, size_unit: str | None) -> _Instance:
     """Read versions 1.2 to 1.4, in which one entry per task holds everything."""
     workflow = top.member("workflow")
-    instance = _Instance([], {}, _speeds(workflow, "speed"), size_unit or "bytes", "no files")
+    instance = _Instance([], {}, 0, _speeds(workflow, "speed"), size_unit or "bytes", "no files")
+    sizes: dict[str, tuple[list[int], list[int]]] = {}  # where files are read and written
     for entry in workflow.member("tasks", "jobs").items():
         name = entry.member("name").text()
         key, category = entry.get("id") or entry.member("name"), entry.get("category")
         runtime = entry.get("runtimeInSeconds") or entry.get("runtime")
-        if runtime is None:
-            raise GraphError(
-                f"{entry.where}: task {name!r}: found no run time, "
-                "accepted runtime or runtimeInSeconds"
-            )
         stated = _program(entry) if category is None else category.text()
         task = _Task(
             place=entry,
             key=key.text(),
             name=name,
-            runtime_s=runtime.number(),
+            runtime_s=None if runtime is None else runtime.number(),
             category=stated or RUNNING_NUMBER.sub("", name),
             parents=entry.elements("parents"),
             children=entry.elements("children"),
             several_cores=_several_cores(entry, "cores"),
         )
         for file in entry.elements("files"):
-            _joint_file(file, task, instance, size_unit, top, version)
+            name, size, written = _joint_file(file, task, instance, size_unit, top, version)
+            sizes.setdefault(name, ([], []))[written].append(size)
         instance.tasks.append(task)
+    for name, (at_readers, at_writers) in sizes.items():
+        instance.file_bytes[name] = max(at_writers, default=0) or max(at_readers, default=0)
+        instance.several_sizes += len({*at_readers, *at_writers}) > 1
     _check_unique([(task.key, task.place) for task in instance.tasks])
     return instance
 
 
 def _joint_file(
     file: Value, task: _Task, instance: _Instance, size_unit: str | None, top: Value, version: str
-) -> None:
-    """Read one file entry of a task; of several sizes given for a file the largest counts."""
+) -> tuple[str, int, bool]:
+    """Read one file entry of a task; return its name and bytes, and whether it is written."""
     path, link, size = file.get("path"), file.member("link"), file.member("sizeInBytes", "size")
     name = ("" if path is None else path.text()) + file.member("name").text()
     instance.unit, instance.unit_source = _unit(top, version, str(size.place[-1]), size_unit)
-    found = _size(size, instance.unit)
-    instance.file_bytes[name] = max(found, instance.file_bytes.get(name, 0))
     if link.value not in ("input", "output"):
         raise link.error("input or output")
-    (task.inputs if link.value == "input" else task.outputs).append(name)
+    written = link.value == "output"
+    (task.outputs if written else task.inputs).append(name)
+    return name, _size(size, instance.unit), written
 
 
 def _size(value: Value, unit: str) -> int:
@@ -274,7 +305,7 @@ def _size(value: Value, unit: str) -> int:
     size = value.number() * UNITS[unit]
     if size > MAX_FILE_BYTES:  # before it is rounded: it may be infinite
         raise value.error(f"a file of at most {MAX_FILE_BYTES} bytes")
-    return math.ceil(size)
+    return round(size)
 
 
 def _speeds(parent: Value, key: str) -> list[float]:
@@ -355,19 +386,11 @@ def _edges(instance: _Instance, ids_first: bool) -> tuple[list[tuple[int, int]],
     for i, task in enumerate(tasks):
         declared.update((lookup(parent), i) for parent in task.parents)
         declared.update((i, lookup(child)) for child in task.children)
-    producers: dict[str, list[int]] = {}
-    for i, task in enumerate(tasks):
-        for file in task.outputs:
-            producers.setdefault(file, []).append(i)
-    size_of = {
-        (producer, i, file): instance.file_bytes[file]
-        for i, task in enumerate(tasks)
-        for file in task.inputs
-        for producer in producers.get(file, ())
-        if producer != i
-    }
-    by_files = {(producer, i) for producer, i, _ in size_of}
-    carrying = {(producer, i) for (producer, i, _), size in size_of.items() if size}
+    versions = file_edges(
+        declared, [task.inputs for task in tasks], [task.outputs for task in tasks]
+    )
+    by_files = {(writer, reader) for writer, reader, _ in versions}
+    carrying = {(u, v) for u, v, file in versions if instance.file_bytes[file]}
     counts: dict[str, object] = {
         "edges_without_bytes": len(declared | by_files) - len(carrying),
         "edges_only_declared": len(declared - by_files),
@@ -393,6 +416,7 @@ def _accesses(instance: _Instance) -> tuple[list[int], Accesses, dict[str, objec
         "files": len(instance.file_bytes),
         "files_of_size_zero": sum(not size for size in instance.file_bytes.values()),
         "files_unused": len(instance.file_bytes) - len(touched),
+        "files_of_several_sizes": instance.several_sizes,
     }
     used = [instance.file_bytes[file] for file in block_of]
     return used, listed_accesses(rows, len(instance.tasks)), counts

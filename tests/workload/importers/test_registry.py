@@ -20,7 +20,7 @@ def test_every_format_is_found_by_walking_the_package():
     assert {"dot", "graphml", "mir", "wfformat"} <= set(found)
     assert list(found) == sorted(found)
     assert all(entry.summary.endswith(".") for entry in found.values())
-    assert [*found["wfformat"].parameters] == ["reference_speed", "size_unit"]
+    assert [*found["wfformat"].parameters] == ["reference_speed", "size_unit", "task_cost"]
 
 
 def test_a_taken_name_is_refused():

@@ -242,6 +242,142 @@ def test_a_file_updated_in_place_adds_no_edge(load):
     assert graph.access_ptr[2] - graph.access_ptr[1] == 3
 
 
+def updates(*tasks, sizes=None):
+    """A workflow of (name, parents, files read, files written); each lasts its number in s."""
+    names = [name for name, *_ in tasks]
+    every = dict.fromkeys(f for _, _, read, written in tasks for f in (*read, *written))
+    return {
+        "schemaVersion": "1.5",
+        "workflow": {
+            "specification": {
+                "tasks": [
+                    {
+                        "name": name,
+                        "id": name,
+                        "parents": list(parents),
+                        "children": [],
+                        "inputFiles": list(read),
+                        "outputFiles": list(written),
+                    }
+                    for name, parents, read, written in tasks
+                ],
+                "files": [{"id": file, "sizeInBytes": 1000} for file in every],
+            },
+            "execution": {
+                "tasks": [{"id": n, "runtimeInSeconds": i + 1} for i, n in enumerate(names)]
+            },
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("tasks", "edges"),
+    [
+        # updated by one after the other: no cycle, and no edge past the last update
+        ([("A", "", "", "f"), ("B", "A", "f", "f"), ("C", "B", "f", "f")], "AB BC"),
+        # read, then overwritten by a child, or by a child's child
+        ([("A", "", "f", ""), ("B", "A", "", "f")], "AB"),
+        ([("A", "", "f", ""), ("B", "A", "", ""), ("C", "B", "", "f")], "AB BC"),
+        # updated by one who is in no order with the reader
+        ([("A", "", "", "f"), ("B", "A", "f", "f"), ("C", "A", "f", "")], "AB AC"),
+        ([("A", "", "", "f"), ("B", "A", "f", "f"), ("C", "A", "f", "f")], "AB AC"),
+        # of two who write it the one counts that is behind the other
+        ([("A", "", "", "f"), ("B", "A", "", "f"), ("C", "AB", "f", "")], "AB AC BC"),
+        (
+            [("A", "", "", "f"), ("B", "A", "", "f"), ("D", "B", "", ""), ("C", "AD", "f", "")],
+            "AB AC BC BD DC",
+        ),
+        # nothing is declared: producers count wherever they stand, updates do not
+        ([("C", "", "f", ""), ("A", "", "", "f"), ("B", "", "f", "f")], "AB AC"),
+        ([("A", "", "", "f"), ("B", "", "", "f"), ("C", "", "f", "")], "AC BC"),
+        ([("B", "", "f", "f"), ("C", "", "f", "")], "BC"),
+        # declared past others
+        ([("A", "", "", "f"), ("B", "A", "", ""), ("C", "B", "f", "")], "AB AC BC"),
+    ],
+)
+def test_who_waits_for_whom_where_files_are_written_twice(tasks, edges, load):
+    """Every producer was joined with every consumer: updates in place made cycles."""
+    graph = load(updates(*tasks)).graph
+    found = {
+        graph.task_names[u] + graph.task_names[v]
+        for u in range(graph.n_tasks)
+        for v in graph.succ[graph.succ_ptr[u] : graph.succ_ptr[u + 1]]
+    }
+    assert found == set(edges.split())
+    assert graph.n_edges == len(found)
+
+
+def test_files_that_need_each_other_are_a_cycle(load):
+    with pytest.raises(GraphError, match="found a cycle of 2 tasks: A -> B -> A"):
+        load(updates(("A", "", "g", "f"), ("B", "", "f", "g")))
+
+
+def test_thousands_of_updates_of_one_file_in_seconds(load):
+    n = 3000
+    names = [f"t{i}" for i in range(n)]
+    tasks = [(name, names[max(i - 1, 0) : i], "f", "f") for i, name in enumerate(names)]
+    begin = time.perf_counter()
+    assert load(updates(*tasks)).graph.n_edges == n - 1
+    assert time.perf_counter() - begin < 20, "guards against cubic time only"
+
+
+def test_the_size_where_a_file_is_written_counts(load):
+    """It was the largest of all, and nothing said so."""
+    document = joint_document("1.3")
+    sizes = {"l": {"split": 100, "left": 900}, "r": {"split": 0, "right": 70}}
+    for task in document["workflow"]["tasks"]:
+        for file in task["files"]:
+            file["size"] = sizes.get(file["name"], {}).get(task["name"], file["size"])
+    workload = load(document)
+    assert sorted(workload.graph.block_bytes.tolist()) == [10, 40, 50, 60, 70, 100]
+    assert workload.parameters["files_of_several_sizes"] == 2
+    assert doubts(workload) == [
+        "2 of 7 files have several sizes; those count that are stated where the files are written"
+    ]
+
+
+def test_sizes_are_rounded(load):
+    """0.069 kB are 69 bytes: the product of the two numbers is above, and was rounded up."""
+    document = joint_document("1.3", "Makeflow")
+    for task in document["workflow"]["tasks"]:
+        for file in task["files"]:
+            file["size"] = {"l": 0.069, "r": 1e-12, "in": 2e3}.get(file["name"], 1)
+    blocks = load(document).graph.block_bytes.tolist()
+    assert sorted(blocks) == [69, 1000, 1000, 1000, 1000, 2_000_000]
+
+
+@pytest.mark.parametrize("version", ["1.3", "1.5"])
+def test_a_workflow_that_was_not_executed_takes_given_costs(version, load):
+    document = joint_document("1.3") if version == "1.3" else split_document()
+    if version == "1.3":
+        for task in document["workflow"]["tasks"]:
+            del task["runtime"]
+    else:
+        del document["workflow"]["execution"]
+    with pytest.raises(GraphError, match=r"task 'split': found no run time, accepted .*task_cost"):
+        load(document)
+    costs = {"split": "1 ms", "left": "5 ops", "right": "0 s", "merge": "2 ops"}
+    graph = load(document, task_cost=costs, reference_speed=1e6).graph
+    assert graph.ops.tolist() == [[1000.0, 5.0, 0.0, 2.0]]
+    with pytest.raises(ConfigurationError, match=r"option task_cost\.merge: missing"):
+        load(document, task_cost={name: costs[name] for name in ("split", "left", "right")})
+    assert "cost of 4 of 4 tasks: 1 s (task_cost)" in facts(load(document, task_cost="1 s"))
+
+
+@pytest.mark.parametrize(
+    ("name", "edges", "ops", "blocks"),
+    [
+        ("wf_file_updated_in_place/chain.json", 2, 6e9, [1000]),
+        ("wf_file_updated_in_place/overwrite.json", 1, 3e9, [1000]),
+        ("wf_file_updated_in_place/late_writer.json", 2, 6e9, [1000]),
+        ("wf_sizes_contradict/sizes.json", 1, 2e9, [100]),
+    ],
+)
+def test_files_of_users(name, edges, ops, blocks, cases):
+    graph = import_workload(cases / name).graph
+    assert (graph.n_edges, graph.ops.sum(), graph.block_bytes.tolist()) == (edges, ops, blocks)
+
+
 def test_programs_and_scripts_as_classes(load):
     document = split_document()
     runs = document["workflow"]["execution"]["tasks"]
@@ -292,7 +428,7 @@ SPEC, RUN = ("workflow", "specification"), ("workflow", "execution")
         ),
         ((*SPEC, "files", 2, "sizeInBytes"), "9", "sizeInBytes: found '9', accepted a number"),
         ((*SPEC, "files", 2, "sizeInBytes"), 1e300, "accepted a file of at most"),
-        ((*RUN, "tasks", 1, "runtimeInSeconds"), None, "task 'right_1': found no run time"),
+        ((*RUN, "tasks", 1, "runtimeInSeconds"), None, "task 'right': found no run time"),
         ((*RUN, "tasks", 1, "runtimeInSeconds"), float("nan"), "runtimeInSeconds: found nan"),
         ((*RUN, "tasks", 1, "runtimeInSeconds"), -2, "runtimeInSeconds: found -2, accepted"),
         ((*RUN, "tasks", 1, "runtimeInSeconds"), 1e305, "ops: found inf, accepted a finite"),
