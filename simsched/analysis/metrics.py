@@ -340,7 +340,7 @@ def _scheduling(summary: Summary) -> dict[str, Any]:
     """Return steals, probes, migrations and what executions without result have taken.
 
     A policy that itself moves tasks between pools, as work pushing and messages between clusters
-    do, has `transfers` instead of steals.
+    do, has `transfers`; they are steals, too, where it names a thief.
     """
     steals = summary.steals.tolist()
     return {

@@ -84,6 +84,7 @@ class PolicyHooks:
         n_tasks, n_workers = len(resolved.group_of), problem.n_workers
         instances = problem.instances()
         self._counts = [instances[group.scope] for group in plan.pool_groups]
+        self._scopes = [group.scope for group in plan.pool_groups]
         self._sizes = {
             "worker": n_workers,
             "task": n_tasks,
@@ -245,6 +246,11 @@ class PolicyHooks:
             raise PolicyError(
                 f"Transfer: decision_ps: found {decision.decision_ps}, "
                 f"accepted 0 to its delay_ps, {decision.delay_ps}"
+            )
+        elif decision.thief is not None and self._scopes[decision.group] != "worker":
+            raise PolicyError(
+                f"Transfer: thief: found {decision.thief} for a pool of a "
+                f"{self._scopes[decision.group]}, accepted one for a worker's pool"
             )
         elif hook == "on_idle" and decision.delay_ps == 0:
             raise PolicyError("Transfer: delay_ps: found 0, accepted 1 or more")

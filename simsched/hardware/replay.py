@@ -23,10 +23,12 @@ from simsched.policy.contract.base import Policy
 from simsched.policy.contract.registry import called
 from simsched.trace.recording import Recording
 from simsched.trace.run import Run
+from simsched.trace.schema import EventKind, Trace
 from simsched.workload.graph import Workload
 
 #: Runs of policies that draw at random; odd, so that the median is one of them.
 RUNS = 11
+WAITING, RUNTIME = "waiting", "runtime"  #: states of a worker outside tasks
 FloatArray = NDArray[np.float64]
 
 
@@ -67,6 +69,13 @@ class Replay:
     busy_worker_error: float | None
     #: Kendall's rank correlation (tau-b) of the starts of tasks.
     order_tau: float
+    #: Tasks that workers have taken from others; None where the record has no steals at all.
+    measured_steals: int | None
+    simulated_steals: int
+    #: Time that each worker has waited for work, and that the runtime has taken: what is neither in
+    #: tasks nor waiting. Empty where the record does not say what workers did outside tasks.
+    measured_states_s: dict[str, FloatArray]
+    simulated_states_s: dict[str, FloatArray]
     #: What the simulation was made from, as sentences.
     used: tuple[str, ...]
     #: Whether starts are inferred: the trace does not say when tasks ran.
@@ -81,11 +90,7 @@ class Replay:
 
     def as_json(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        plain = {
-            name: np.asarray(value).tolist() if isinstance(value, np.ndarray | tuple) else value
-            for name, value in values.items()
-        }
+        plain = {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
         return {**plain, "pairs_in_order": self.pairs_in_order}
 
     def table(self) -> Table:
@@ -117,9 +122,25 @@ class Replay:
         lines.append(("busy, mean distance when sorted", "", "", f"{self.busy_distance:.2%}"))
         if self.busy_worker_error is not None:
             lines.append(("busy, worst worker", "", "", f"{self.busy_worker_error:.2%}"))
+        for state, values in self.measured_states_s.items():
+            like = self.simulated_states_s[state]
+            of = float(values.mean()), float(like.mean())
+            lines.append(_compared(f"{state} per worker [s], mean", *of))
+            if of[0] > 0.0:
+                distance = f"{_mean_distance(values, like):.2%}"
+                lines.append((f"{state}, mean distance when sorted", "", "", distance))
+        if self.measured_steals is not None:
+            lines.append(_compared("steals", self.measured_steals, self.simulated_steals))
         shown = f"{self.pairs_in_order:.2%}"
         lines.append(("pairs of tasks in recorded order", "", shown, f"tau {self.order_tau:.4f}"))
         return lines
+
+
+def _plain(value: Any) -> Any:
+    """Return a value with arrays as lists."""
+    if isinstance(value, dict):
+        return {name: _plain(each) for name, each in value.items()}
+    return np.asarray(value).tolist() if isinstance(value, np.ndarray | tuple) else value
 
 
 def _compared(name: str, measured: float, simulated: float) -> tuple[str, str, str, str]:
@@ -271,7 +292,7 @@ def _compare(
     n_tasks = len(placed)
     makespans = [_makespan_s(timeline, placed) for _, timeline in found]
     middle = int(np.argsort(makespans, kind="stable")[(len(makespans) - 1) // 2])
-    simulated = found[middle][1]
+    run, simulated = found[middle]
     stated = recording.details.get("core_busy_s", [])
     busy = measured.busy_ps.astype(np.float64) * PER_PS
     if len(stated) == recording.n_workers:
@@ -279,6 +300,9 @@ def _compare(
     like = simulated.busy_ps[: recording.n_workers].astype(np.float64) * PER_PS
     starts = measured.start_ps[placed], simulated.start_ps[:n_tasks][placed]
     makespan = _makespan_s(measured, placed)
+    states = _recorded_states(recording)
+    assert run.trace is not None
+    steals = _steals(recording.trace, recording.workload)
     return Replay(
         name=recording.name,
         machine=machine.name,
@@ -297,10 +321,44 @@ def _compare(
         busy_distance=_mean_distance(busy, like),
         busy_worker_error=max(map(abs, map(_error, busy, like))) if own else None,
         order_tau=_rank_correlation(*starts),
+        measured_steals=steals or None,
+        simulated_steals=_steals(run.trace, None),
+        measured_states_s=states,
+        simulated_states_s=_simulated_states(run, makespans[middle], like) if states else {},
         used=used,
         inferred=recording.inferred,
         warnings=recording.warnings,
     )
+
+
+def _steals(trace: Trace, workload: Workload | None) -> int:
+    """Return how many steals a trace has after the initialisation of its workload."""
+    events = trace.events
+    stolen = events["kind"] == EventKind.STEAL
+    if workload is not None and workload.init is not None:
+        stolen &= events["iteration"] > 0
+    return int(np.count_nonzero(stolen))
+
+
+def _recorded_states(recording: Recording) -> dict[str, FloatArray]:
+    """Return what workers did outside tasks, as the record says; nothing if it does not."""
+    stated = recording.details.get("worker_states_s")
+    if not isinstance(stated, dict) or not stated:
+        return {}
+    waits = recording.details.get("waiting_states", [])
+    found = {WAITING: np.zeros(recording.n_workers), RUNTIME: np.zeros(recording.n_workers)}
+    for number, worker in enumerate(recording.worker_names):
+        for state, seconds in stated.get(worker, {}).items():
+            found[WAITING if state in waits else RUNTIME][number] += seconds
+    return found
+
+
+def _simulated_states(run: Run, makespan_s: float, busy_s: FloatArray) -> dict[str, FloatArray]:
+    """Return what simulated workers did outside tasks; the costs of the machine are the runtime."""
+    summary = run.summary
+    costs = summary.worker_acquire_ps + summary.worker_migrate_ps
+    runtime = costs[: len(busy_s)].astype(np.float64) * PER_PS
+    return {WAITING: np.maximum(makespan_s - busy_s - runtime, 0.0), RUNTIME: runtime}
 
 
 def _makespan_s(timeline: Timeline, placed: NDArray[np.bool_]) -> float:

@@ -37,7 +37,7 @@ class EventKind(Word):
     ITERATION_END = 1, "(0, 0)"
     TASK_READY = 2, "(pool group, pool instance)"
     ACQUIRE = 3, "a task or continuation is taken: (group * 2**32 + instance, cost in ps)"
-    STEAL = 4, "it came from a pool of another owner: (victim instance, distance class)"
+    STEAL = 4, "it came from a pool of another owner: (victim instance, distance class or -1)"
     TASK_START = 5, "(0, 0)"
     ACCESS = 6, "start of one access: (block, bytes that go to memory)"
     FLOW_END = 7, "a memory flow has ended: (path, bytes moved)"

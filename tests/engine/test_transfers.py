@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -143,6 +143,33 @@ def test_a_named_entry_leaves_from_wherever_it_is(
     assert [row[0] for row in rows(result, EventKind.TRANSFER, "arg1")] == [len(moved)]
     counted = result.summary.transfers, result.summary.transferred_tasks
     assert counted == (len(moved), len(moved))  # one that finds nothing is none
+
+
+@pytest.mark.parametrize(("task", "stolen"), [(None, [(2 * US, 2, 1, 0, 1)]), (0, [])])
+def test_a_transfer_of_a_thief_is_a_steal(
+    backend: str, task: int | None, stolen: list[tuple[int, ...]]
+) -> None:
+    # Of two entries the first one is named. Task 0 is running, so nothing leaves.
+    transfer = Transfer(0, 0, 0, 1, 2, 1 * US, task=task, thief=2)
+    policy = OwnersOnly(instance=(0,) * 5, at_us=((2, transfer),))
+    result = run(backend, policy, [20, 1, 1, 1, 1])
+    columns = ("time_ps", "worker", "task", "arg0", "arg1")
+    assert rows(result, EventKind.STEAL, *columns) == stolen
+    row = run_metrics(result.summary, result.machine, result.workload, result.worker_thread)
+    assert (row["steals"], row["steals_same_domain"]) == (len(stolen),) * 2
+
+
+def test_nobody_steals_from_a_pool_that_belongs_to_no_worker(backend: str) -> None:
+    transfer = Transfer(1, 0, 0, 1, 1, 1 * US, thief=1)
+
+    class Shared(OwnersOnly):
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
+            groups = (PoolGroup("worker"), PoolGroup("rest", "domain"))
+            own = AcquireStep("worker", "own", "oldest")
+            return replace(super().plan(view, state, graph), acquire=(own,), pool_groups=groups)
+
+    with pytest.raises(PolicyError, match=r"thief: found 1 for a pool of a domain, accepted one"):
+        run(backend, Shared(instance=(0,) * 2, at_us=((2, transfer),)), [20, 1])
 
 
 def test_on_their_way_entries_are_in_no_pool(backend: str) -> None:

@@ -25,7 +25,7 @@ from simsched.policy import make_policy
 from simsched.policy.algorithms.static.recorded import Recorded
 from simsched.testing import small_cases
 from simsched.trace.importers import import_recording
-from simsched.trace.importers._events import make_trace
+from simsched.trace.importers._events import Steals, make_trace
 from simsched.trace.recording import Recording, read_recording, write_recording
 from simsched.trace.schema import EventKind, Trace
 from simsched.workload.builder import adjacency, build_graph
@@ -101,6 +101,34 @@ def test_an_idle_gap_that_nothing_explains_is_the_error() -> None:
     assert found.simulated_makespan_s == pytest.approx(0.008)
     assert found.makespan_error == pytest.approx(-0.2)
     assert found.busy_worker_error == 0.0
+
+
+def test_steals_and_states_are_compared_where_the_record_has_them() -> None:
+    # Two workers; the second one waits for 4 ms, then steals task 2, which the first one made
+    # ready, after 1 ms of scheduling.
+    recording = recorded_run([(0, 0, 4), (0, 4, 10), (1, 5, 9)], [(0, 1), (0, 2)])
+    plain = replay(recording)
+    assert plain.measured_steals is None
+    assert plain.measured_states_s == plain.simulated_states_s == {}
+    stolen = Steals(*(np.array([value]) for value in (5 * MS, 1, 2, 0)))
+    spans = (np.array(times) * MS for times in ([0, 4, 5], [4, 10, 9]))
+    trace = make_trace(np.arange(3), np.array([0, 0, 1]), *spans, steals=stolen)
+    states = {"w1": {"Sleeping": 0.005, "Scheduling": 0.001}}
+    details = {"worker_states_s": states, "waiting_states": ["Sleeping"]}
+    recording = replace(recording, trace=trace, details=details)
+    found = replay(recording, policy="ws[push_s=0,look_s=0,fetch_s=0,release_s=0]")
+    assert (found.measured_steals, found.simulated_steals) == (1, 1)
+    measured, simulated = found.measured_states_s, found.simulated_states_s
+    assert measured["waiting"].tolist() == [0.0, 0.005]
+    assert measured["runtime"].tolist() == [0.0, 0.001]
+    assert sorted(simulated["waiting"]) == pytest.approx([0.0, 0.006])
+    assert simulated["runtime"].tolist() == [0.0, 0.0]
+    console = Console(file=io.StringIO(), width=120)
+    console.print(found.table())
+    shown = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    assert "waiting per worker [s], mean 0.0025 0.003 +20.00%" in shown
+    assert "steals 1 1 +0.00%" in shown
+    assert json.loads(json.dumps(found.as_json()))["measured_states_s"]["runtime"] == [0.0, 0.001]
 
 
 def test_a_gap_before_a_submission_is_explained() -> None:
@@ -424,6 +452,15 @@ def makespans(found: Replay) -> tuple[float, float]:
     return measured_s, measured_s * (1.0 + found.makespan_error)
 
 
+def steals_and_waits(found: Replay) -> dict[str, tuple[float, float]]:
+    """Return measured and simulated steals, and how long workers wait in all."""
+    measured, simulated = found.measured_states_s, found.simulated_states_s
+    waits = float(measured["waiting"].sum()), float(simulated["waiting"].sum())
+    assert found.measured_steals is not None
+    steals = float(found.measured_steals), float(found.simulated_steals)
+    return {"steals": steals, "time that workers wait": waits}
+
+
 def real(name: str) -> Path:
     path = MEASURED / name
     if not path.exists():
@@ -465,10 +502,11 @@ def test_three_loops_on_48_cores_within_three_percent(record: Any) -> None:
 def test_sparse_qr_on_ten_cores_within_five_percent(record: Any) -> None:
     recording = import_recording(real("starvz_qr"))
     found = {name: replay(recording, policy=name, runs=1) for name in ("ws", "lws")}
-    record(
-        "replay of sparse QR on 10 cores", {name: makespans(each) for name, each in found.items()}
-    )
+    rows = {name: makespans(each) for name, each in found.items()}
+    record("replay of sparse QR on 10 cores", {**rows, **steals_and_waits(found["ws"])})
     assert all(abs(each.makespan_error) < 0.05 for each in found.values())
+    # Each link is of a task of its own, which the thief begins within 0.1 ms.
+    assert found["ws"].measured_steals == 718
     # Most of its tasks state a priority, which two of the policies go by.
     ordered = replay(recording, policy="prio", runs=1)
     assert (

@@ -249,6 +249,11 @@ def test_thieves_take_from_the_worker_that_makes_tasks_ready(name: str) -> None:
     # steal what came last; the third one is left for the owner.
     result = on_cores(make_policy(name), fan(3))
     assert workers_of(result) == [1, 2, 0, 1]
+    assert [(task, worker) for task, worker, _ in of_kind(result, EventKind.STEAL)] == [
+        (2, 0),
+        (1, 2),
+    ]
+    assert result.summary.steals.sum() == 2
 
 
 def test_lws_robs_the_nearest_worker_if_the_host_tells_who_that_is() -> None:

@@ -159,6 +159,7 @@ class Decisions:
         take: int,
         task: int,
         decision_ps: int,
+        thief: int,
         asker: int | None = None,
     ) -> None:
         """Let entries leave a pool for another one."""
@@ -169,6 +170,10 @@ class Decisions:
         sim.record.transfers += len(entries) > 0
         sim.record.transferred_tasks += len(entries)
         sim.record.event(sim.now, EventKind.TRANSFER, worker, NONE, pool, len(entries))
+        if thief != NONE and entries:
+            distance = sim.pools.distance(thief, group, instance)
+            sim.record.event(sim.now, EventKind.STEAL, thief, entries[0], instance, distance)
+            sim.record.steals[distance] += 1
         flight = Flight(sim.now + delay_ps, to_group, to_instance, entries, asker)
         if delay_ps == 0:
             self.land(flight)

@@ -76,6 +76,9 @@ class Transfer(Decision):
     decision_ps : int
         Part of `delay_ps` that goes into the decision itself: prediction, interrupt, choice. It is
         counted as the policy's overhead and delays nothing by itself.
+    thief : int, optional
+        Worker that takes the entries out of the pool of another worker; then the transfer counts
+        as a steal, too.
     """
 
     group: int = field(metadata=accepts(of="group"))
@@ -87,6 +90,7 @@ class Transfer(Decision):
     take: str = field(default="oldest", metadata=accepts(words=TAKES))
     task: int | None = field(default=None, metadata=accepts(of="task"))
     decision_ps: int = field(default=0, metadata=accepts(0, NEVER_PS))
+    thief: int | None = field(default=None, metadata=accepts(of="worker"))
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,8 @@ class RuntimeState(Generic[Q]):
         self.claims: dict[int, int] = {}
         #: tasks that have come into the queue of a worker, which is called
         self.assigned: dict[int, int] = {}
+        #: the task that the worker which asks has found in the queue of another one
+        self.stolen: int | None = None
         self.begin()
 
     def begin(self) -> None:
@@ -146,7 +148,9 @@ class RuntimeState(Generic[Q]):
         self.claims.pop(task, None)
         self.assigned.pop(task, None)
         delay_ps = self.n_accesses[task] * self.costs.fetch_ps
-        return Transfer(*self.place.pop(task), OWN, worker, 1, delay_ps, task=task)
+        thief = worker if task == self.stolen else None
+        self.stolen = None
+        return Transfer(*self.place.pop(task), OWN, worker, 1, delay_ps, task=task, thief=thief)
 
     def take_claims(self) -> list[Transfer]:
         """Return the transfers of claimed tasks, and note them."""

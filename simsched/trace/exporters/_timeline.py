@@ -321,6 +321,8 @@ def _acquisitions(rows: _Rows) -> list[Intervals]:
     """Return the taking of tasks from pools."""
     row = np.flatnonzero(rows.kind == EventKind.ACQUIRE)
     stolen = rows.kind_at(row, row + 1) == EventKind.STEAL
+    stolen &= rows.task[np.minimum(row + 1, len(rows) - 1)] == rows.task[row]
+    moved = _lone(rows, row[stolen] + 1)
     start = rows.time[row]
     following = rows.time_at(row, row + 1 + stolen)
     # The cost ends before the next thing begins; the trace may end while a cost is paid.
@@ -333,7 +335,16 @@ def _acquisitions(rows: _Rows) -> list[Intervals]:
     steals = _made(
         rows, Activity.STEAL, row[stolen], end[stolen], arg=victim, extra=rows.arg1[thefts]
     )
-    return [pops, steals]
+    lone = _made(
+        rows, Activity.STEAL, moved, rows.time[moved], arg=rows.arg0[moved], extra=rows.arg1[moved]
+    )
+    return [pops, steals, lone]
+
+
+def _lone(rows: _Rows, taken: Int64Array) -> Int64Array:
+    """Return steals that no worker has paid for: transfers, and what others have recorded."""
+    row = np.flatnonzero(rows.kind == EventKind.STEAL)
+    return row[~np.isin(row, taken)]
 
 
 def _other_costs(rows: _Rows) -> list[Intervals]:

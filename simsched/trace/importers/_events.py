@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
 
 Int64Array = NDArray[np.int64]
-_END, _READY, _START = 0, 1, 2  # order of events of one instant; a task of no length is a start
+#: order of events of one instant; a task of no length is a start
+_END, _READY, _STEAL, _START = 0, 1, 2, 3
+
+
+class Steals(NamedTuple):
+    """Steals: when, by which worker, which task, from which worker; arrays of shape (n_steals,)."""
+
+    time_ps: Int64Array
+    thief: Int64Array
+    task: Int64Array
+    victim: Int64Array
+
+
+NO_STEALS = Steals(*(np.zeros(0, np.int64) for _ in range(4)))
 
 
 def overlapping(worker: Int64Array, start_ps: Int64Array, end_ps: Int64Array) -> NDArray[np.bool_]:
@@ -44,15 +59,17 @@ def make_trace(
     ready_ps: Int64Array | None = None,
     n_tasks: int | None = None,
     until_ps: int = 0,
+    steals: Steals = NO_STEALS,
 ) -> Trace:
     """Return the trace of one iteration in which tasks run without interruption.
 
     Arrays have shape (n_runs,); runs of one worker do not overlap. `ready_ps` is -1 where it is not
     known; `n_tasks` is `n_runs` by default. The run ends at `until_ps` if that is after all ends.
-    Events of one instant are ordered: ends, then tasks that become ready, then starts by worker.
+    Events of one instant are ordered: ends, then tasks that become ready, steals, starts by worker.
+    How far the victim of a steal is from the thief is not known.
     """
     ready = np.full(len(task), NONE, dtype=np.int64) if ready_ps is None else ready_ps
-    time, kind, workers, tasks = _in_order(task, worker, start_ps, end_ps, ready)
+    time, kind, workers, tasks, victim = _in_order(task, worker, start_ps, end_ps, ready, steals)
     zeros = np.zeros(len(time) + 2, dtype=np.int64)
     columns: dict[str, Int64Array] = {
         "time_ps": _framed(0, time, max(until_ps, int(end_ps.max()))),
@@ -60,12 +77,13 @@ def make_trace(
         "worker": _framed(NONE, workers, NONE),
         "task": _framed(NONE, tasks, NONE),
         "iteration": zeros,
-        "arg0": zeros.copy(),
+        "arg0": _framed(0, victim, 0),
         "arg1": zeros.copy(),
     }
     columns["arg0"][0] = len(task) if n_tasks is None else n_tasks
     pool = columns["kind"] == EventKind.TASK_READY
     columns["arg0"][pool] = columns["arg1"][pool] = NONE  # no pool is known
+    columns["arg1"][columns["kind"] == EventKind.STEAL] = NONE
     return Trace({name: columns[name].astype(dtype) for name, dtype in EVENT_COLUMNS.items()})
 
 
@@ -75,24 +93,28 @@ def _in_order(
     start_ps: Int64Array,
     end_ps: Int64Array,
     ready_ps: Int64Array,
-) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
-    """Return time, kind, worker and task of all events in the order in which they happened."""
+    steals: Steals,
+) -> tuple[Int64Array, ...]:
+    """Return time, kind, worker, task and victim of all events in the order of their happening."""
     n_runs, known = len(task), np.flatnonzero(ready_ps >= 0)
+    n_steals, n_others = len(steals.task), 2 * n_runs + len(known)
     instant = start_ps == end_ps
     nobody = np.full(len(known), NONE, dtype=np.int64)
-    time = np.concatenate([start_ps, end_ps, ready_ps[known]])
+    time = np.concatenate([start_ps, end_ps, ready_ps[known], steals.time_ps])
     kind = np.repeat(
-        [EventKind.TASK_START, EventKind.TASK_END, EventKind.TASK_READY],
-        [n_runs, n_runs, len(known)],
+        [EventKind.TASK_START, EventKind.TASK_END, EventKind.TASK_READY, EventKind.STEAL],
+        [n_runs, n_runs, len(known), n_steals],
     ).astype(np.int64)
-    workers = np.concatenate([worker, worker, nobody])
-    tasks = np.concatenate([task, task, task[known]])
+    workers = np.concatenate([worker, worker, nobody, steals.thief])
+    tasks = np.concatenate([task, task, task[known], steals.task])
+    victim = np.concatenate([np.zeros(n_others, np.int64), steals.victim])
     ends = np.where(instant, _START, _END)
-    phase = np.concatenate([np.full(n_runs, _START), ends, np.full(len(known), _READY)])
+    later = np.repeat([_READY, _STEAL], [len(known), n_steals])
+    phase = np.concatenate([np.full(n_runs, _START), ends, later])
     # A task of no length starts and ends before a longer one that starts at the same instant.
-    lasting = np.concatenate([~instant, ~instant, np.zeros(len(known), dtype=bool)])
+    lasting = np.concatenate([~instant, ~instant, np.zeros(len(later), dtype=bool)])
     order = np.lexsort((kind, tasks, lasting, workers, phase, time))
-    return time[order], kind[order], workers[order], tasks[order]
+    return tuple(column[order] for column in (time, kind, workers, tasks, victim))
 
 
 def _framed(first: int, values: Int64Array, last: int) -> Int64Array:

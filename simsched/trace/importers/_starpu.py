@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from simsched.files.errors import TraceError
 from simsched.files.units import PER_PS
-from simsched.trace.importers._events import make_trace, overlapping
+from simsched.trace.importers._events import Steals, make_trace, overlapping
 from simsched.trace.importers._rows import LINE, SetAside, numbers
 from simsched.trace.importers._starpu_graph import (
     SPEED,
@@ -23,7 +23,7 @@ from simsched.trace.importers._starpu_graph import (
     handle_accesses,
     operations,
 )
-from simsched.trace.importers._starpu_transfers import Message, transfers
+from simsched.trace.importers._starpu_transfers import Message, StealLink, transfers
 from simsched.trace.recording import Recording
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload
@@ -76,6 +76,9 @@ class StarpuTrace:
     timings: Timings = field(default_factory=lambda: Timings({}))
     #: Between nodes, by the names of their jobs.
     messages: dict[str, Message] = field(default_factory=dict)
+    #: Steals, and the file that has them.
+    steals: list[StealLink] = field(default_factory=list)
+    links: Path = Path()
     #: Further entries of `Recording.details`.
     details: dict[str, Any] = field(default_factory=dict)
 
@@ -111,12 +114,13 @@ def starpu_recording(trace: StarpuTrace) -> Recording:
     ready_ms = tasks["ready_ms"].to_numpy()
     ready = np.where(np.isnan(ready_ms), -1, _picoseconds(tasks["ready_ms"].fillna(0.0)) - origin)
     every = np.arange(len(tasks), dtype=np.int64)
+    placed = tasks["worker"].to_numpy(np.int64), start - origin
     events = make_trace(
         every,
-        tasks["worker"].to_numpy(np.int64),
-        start - origin,
+        *placed,
         end - origin,
         ready_ps=ready.astype(np.int64),
+        steals=_steals(trace, names, *placed, origin),
     )
     return Recording(
         name=trace.name,
@@ -294,6 +298,37 @@ def _priorities(trace: StarpuTrace, tasks: pd.DataFrame) -> NDArray[np.int32] | 
         )
     found = np.where(wrong, 0.0, stated).astype(np.int32)
     return found if found.any() else None
+
+
+def _steals(
+    trace: StarpuTrace,
+    names: list[str],
+    worker: NDArray[np.int64],
+    start_ps: NDArray[np.int64],
+    origin_ps: int,
+) -> Steals:
+    """Return the steals, each of the task that the thief begins next."""
+    links = pd.DataFrame(trace.steals, columns=[f.name for f in fields(StealLink)])
+    links = links.rename(columns={"line": LINE})
+    number = {name: i for i, name in enumerate(names)}
+    for column in ("thief", "victim"):
+        links[column] = [number.get(name, -1) for name in links[column].tolist()]
+    wrong = (links["thief"] < 0) | (links["victim"] < 0) | (links["thief"] == links["victim"])
+    links = trace.aside.without(trace.links, links, wrong, "the steal is not between two workers")
+    late = ~(links["time_ms"].abs() < LATEST_MS)
+    links = trace.aside.without(trace.links, links, late, f"the time of the steal {NO_TIME}")
+    time = _picoseconds(links["time_ms"].astype(np.float64)) - origin_ps
+    task = np.full(len(links), -1, dtype=np.int64)
+    thief = links["thief"].to_numpy(np.int64)
+    for each in np.unique(thief).tolist():
+        own = np.flatnonzero(worker == each)
+        own = own[np.argsort(start_ps[own], kind="stable")]
+        place = np.searchsorted(start_ps[own], time[thief == each])
+        task[thief == each] = np.append(own, -1)[place]
+    lost = (task < 0) | (time < 0)
+    why = "the steal is before the run, or no task of the thief follows"
+    links = trace.aside.without(trace.links, links, lost, why)
+    return Steals(time[~lost], thief[~lost], task[~lost], links["victim"].to_numpy(np.int64))
 
 
 def _transfers(trace: StarpuTrace, tasks: pd.DataFrame, origin_ps: int) -> list[dict[str, Any]]:

@@ -1,8 +1,11 @@
-"""Messages between the nodes of a StarPU run: when they were sent, and which tasks they join.
+"""Links of a StarPU run: messages between nodes, with the tasks that they join, and steals.
 
 StarVZ has a message twice. In ``dag.csv`` it is a job ``mpi_TAG_N`` between those of its sender and
 those of its receiver; in ``paje.link.csv`` it is the link ``mpicom_N`` of the same ``Tag``, with
 the times of sending and arrival in milliseconds and its size in bytes.
+
+A steal is a link of no length from its victim, ``Origin``, to the thief, ``Dest``. Which task it
+takes is not said; it is the one that the thief begins next.
 """
 
 from __future__ import annotations
@@ -12,11 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from simsched.trace.importers._rows import SetAside, numbers, read_rows
+import pandas as pd
+
+from simsched.trace.importers._rows import LINE, SetAside, numbers, read_rows
 from simsched.trace.importers._starpu_graph import contract
 
 COLUMNS = ("Type", "Start", "End", "Size", "Key", "Tag")
-MESSAGE = "MPI communication"
+ENDS = ("Origin", "Dest")
+MESSAGE, STEAL = "MPI communication", "Work steal"
 KEY = "mpicom_"
 PS_PER_MS = 1e9
 
@@ -30,16 +36,35 @@ class Message:
     size_bytes: int
 
 
-def read_messages(path: Path, aside: SetAside) -> dict[str, Message]:
-    """Return the messages of ``paje.link.csv`` by the names that ``dag.csv`` gives them.
+@dataclass(frozen=True)
+class StealLink:
+    """A steal: when, by whom and from whom, by the names of workers, and the line that says so."""
 
-    Links of other types, within a node, belong to no job and are left out; messages without times
-    or size are set aside.
+    line: int
+    time_ms: float
+    thief: str
+    victim: str
+
+
+def read_links(path: Path, aside: SetAside) -> tuple[dict[str, Message], list[StealLink]]:
+    """Return the messages of ``paje.link.csv`` by their names in ``dag.csv``, and the steals.
+
+    Links of other types are left out; messages without times or size, and steals without a time,
+    are set aside.
     """
-    rows = read_rows(path, COLUMNS, (), aside)
-    rows = rows[(rows["Type"] == MESSAGE) & rows["Key"].str.startswith(KEY)].copy()
+    rows = read_rows(path, COLUMNS, ENDS, aside)
     for name in ("Start", "End", "Size"):
         rows[name] = numbers(rows[name])
+    is_message = (rows["Type"] == MESSAGE) & rows["Key"].str.startswith(KEY)
+    messages = _messages(path, rows[is_message], aside)
+    steals = rows[rows["Type"] == STEAL]
+    steals = aside.without(path, steals, steals["Start"].isna(), "a steal without a time")
+    columns = (steals[name].tolist() for name in (LINE, "Start", "Dest", "Origin"))
+    return messages, [StealLink(*row) for row in zip(*columns, strict=True)]
+
+
+def _messages(path: Path, rows: pd.DataFrame, aside: SetAside) -> dict[str, Message]:
+    """Return messages by the names that ``dag.csv`` gives them."""
     wrong = ~((rows["End"] >= rows["Start"]) & (rows["Size"] >= 0))
     rows = aside.without(path, rows, wrong, "a message without times or size")
     columns = (rows[name].tolist() for name in ("Tag", "Key", "Start", "End", "Size"))

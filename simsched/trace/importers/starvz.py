@@ -1,8 +1,9 @@
 """StarPU traces in the directory layout of StarVZ: one CSV file per kind of thing.
 
 **Files.** ``rec.tasks.csv`` has the tasks, ``paje.worker_state.csv`` what each worker did,
-``dag.csv`` dependencies, ``paje.link.csv`` messages between nodes, ``platform_file.rec`` the
-machine with its performance model; each may have ``.gz`` appended. One of the first two is needed.
+``dag.csv`` dependencies, ``paje.link.csv`` messages between nodes and steals, ``platform_file.rec``
+the machine with its performance model; each may have ``.gz`` appended. One of the first two is
+needed.
 A file ``rec.tasks.csv`` alone is read too, without looking at its neighbours.
 
 **Units.** Times are milliseconds, sizes bytes, the performance model's means microseconds.
@@ -27,9 +28,11 @@ same name and footprint, or nothing (the task cannot run there). `arrival_ps` is
 Handles are blocks, one per MPI rank and handle; modes ``R`` read and ``W`` write all of their size,
 ``X`` (reduction) and ``C`` (commuting) both, ``S`` (scratch) neither.
 
-**Events**: starts and ends; ``TASK_READY`` only where there is a ``ReadyTime``. Time begins with
-the first submission or start. How long workers were in states that are no tasks is in
-``details["worker_states_s"]``, messages with the tasks before and after them in
+**Events**: starts and ends; ``TASK_READY`` only where there is a ``ReadyTime``; ``STEAL`` of each
+link ``Work steal``. Time begins with the first submission or start. How long workers were in states
+that are no tasks, from the first start to the last end of a task, is in
+``details["worker_states_s"]``; ``details["waiting_states"]`` has the names of those in which a
+worker has nothing to do. Messages with the tasks before and after them are in
 ``details["transfers"]``.
 """
 
@@ -51,7 +54,7 @@ from simsched.trace.importers._starpu import (
     starpu_recording,
 )
 from simsched.trace.importers._starpu_graph import Timings
-from simsched.trace.importers._starpu_transfers import read_messages
+from simsched.trace.importers._starpu_transfers import read_links
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 
@@ -61,6 +64,7 @@ DAG = "dag.csv"
 LINKS = "paje.link.csv"
 PLATFORM = "platform_file.rec"
 SAME_MS = 1e-6  # both files print six decimals
+WAITING = ["Idle", "Sleeping"]  # states in which a worker has nothing to do
 
 
 def _looks_like_starvz(path: Path) -> bool:
@@ -112,8 +116,10 @@ def import_starvz(path: Path) -> Recording:
         listed = read_rows(dag, ("JobId", "Dependent"), (), aside)
         listed = listed[(listed["JobId"] != "") & (listed["Dependent"] != "")]
         trace.pairs = list(zip(listed["Dependent"], listed["JobId"], strict=True))
-        if links is not None:
-            trace.messages = read_messages(links, aside)
+    if links is not None:
+        messages, trace.steals = read_links(links, aside)
+        trace.messages = {} if dag is None else messages
+        trace.links = links
     absent = [name for name, file in ((DAG, dag), (LINKS, links)) if file is None]
     _note_missing(path, rows, absent, aside)
     if platform is not None:
@@ -182,7 +188,7 @@ def _rows_of_states(states: pd.DataFrame) -> pd.DataFrame:
 
 
 def _add_states(trace: StarpuTrace, states: pd.DataFrame, path: Path | None) -> None:
-    """Name the workers after their states, add up other states, compare the times of tasks."""
+    """Name the workers, add up their other states in the run, compare the times of tasks."""
     ran = states[states["JobId"] != ""]
     tasks = trace.rows[trace.rows["WorkerId"] != ""]
     tasks = tasks.drop_duplicates("JobId")  # of jobs given twice every pair would be joined
@@ -206,8 +212,12 @@ def _add_states(trace: StarpuTrace, states: pd.DataFrame, path: Path | None) -> 
         trace.aside.note(
             f"{path}: {differing} tasks have other times than in {trace.path.name}, which counts"
         )
+    # What is simulated begins and ends with a task.
+    first = float(np.nanmin(numbers(tasks["StartTime"]), initial=np.inf))
+    last = float(np.nanmax(numbers(tasks["EndTime"]), initial=-np.inf))
     others = states[states["JobId"] == ""].copy()
-    others["s"] = (others["end_ms"] - others["start_ms"]) * 1e-3
+    within = others["end_ms"].clip(upper=last) - others["start_ms"].clip(lower=first)
+    others["s"] = within.clip(lower=0.0) * 1e-3
     total = others.groupby(["ResourceId", "Value"])["s"].sum()
     found: dict[str, dict[str, float]] = {}
     total = total[total > 0]
@@ -215,3 +225,4 @@ def _add_states(trace: StarpuTrace, states: pd.DataFrame, path: Path | None) -> 
     for worker, state, seconds in zip(workers, names, total.tolist(), strict=True):
         found.setdefault(worker, {})[state] = round(seconds, 12)
     trace.details["worker_states_s"] = found
+    trace.details["waiting_states"] = WAITING

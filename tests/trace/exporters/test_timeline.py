@@ -176,3 +176,21 @@ def test_steals_that_cost_nothing_are_kept() -> None:
     steals = rows.chosen(rows.activity == Activity.STEAL)
     assert steals.arg.tolist() == [2, -1]  # the second pool belongs to a domain
     assert steals.extra.tolist() == [1, 2]
+
+
+def test_steals_that_nobody_has_paid_for_are_there() -> None:
+    # The transfer of task 4 lies between the taking of task 3 and its start.
+    rows = timeline(
+        trace(
+            (5, EventKind.ACQUIRE, 0, 3, 0, 1),
+            (6, EventKind.STEAL, 0, 4, 1, 2),
+            (7, EventKind.TASK_START, 0, 3, 0, 0),
+            (9, EventKind.TASK_END, 0, 3, 0, 0),
+        )
+    ).intervals
+    steals = rows.chosen(rows.activity == Activity.STEAL)
+    moments = zip(
+        steals.task, steals.start_ps, steals.end_ps, steals.arg, steals.extra, strict=True
+    )
+    assert [tuple(map(int, row)) for row in moments] == [(4, 6, 6, 1, 2)]
+    assert Activity.POP in rows.activity

@@ -127,13 +127,44 @@ def test_messages_between_nodes(task, as_csv, write):
         "end_ps": 4750 * 10**6,
         "bytes": 640,
     }
-    assert recording.details["set_aside"] == {"a message without times or size": 1}
+    assert recording.details["set_aside"] == {
+        "a message without times or size": 1,
+        "the steal is not between two workers": 1,
+    }
     assert any("1 of 2 messages are waited for by no task" in w for w in warnings_of(recording))
     assert not any("MPI ranks" in w for w in warnings_of(recording))
     # The dependence itself is in the graph, with and without the messages.
     for each in (before, recording):
         graph = each.workload.graph
         assert graph.succ[graph.succ_ptr[0] : graph.succ_ptr[1]].tolist() == [1, 2]
+
+
+def test_steals_are_of_the_task_that_the_thief_begins_next(task, as_csv, write):
+    rows = [task("0_1", 0, 1.0, 3.0), task("0_2", 1, 2.0, 4.0), task("0_3", 1, 4.0, 5.0)]
+    write("run/rec.tasks.csv", as_csv(rows))
+    state = "State, {}, Worker State, {}, {}, 1.0, 0.0, gemm, 1, x, {}\n"
+    named = (("0_CPU0", 1.0, 3.0, "0_1"), ("0_CPU1", 2.0, 4.0, "0_2"), ("0_CPU1", 4.0, 5.0, "0_3"))
+    write("run/paje.worker_state.csv", STATES + "".join(state.format(*row) for row in named))
+    steal = "Link, p, Work steal, {}, {}, 0.0, 0, {}, {}, steal_0, \n"
+    given = (
+        ("1.5", "0_CPU0", "0_CPU1"),
+        ("4.0", "0_CPU0", "0_CPU1"),
+        ("4.5", "0_CPU0", "0_CPU1"),  # it begins nothing any more
+        ("2.0", "0_CPU0", "0_CPU7"),
+        ("x", "0_CPU0", "0_CPU1"),
+    )
+    links = LINKS + "".join(steal.format(at, at, *ends) for at, *ends in given)
+    recording = import_recording(write("run/paje.link.csv", links).parent)
+    events = recording.trace.events
+    stolen = events["kind"] == EventKind.STEAL
+    found = [events[name][stolen].tolist() for name in ("time_ps", "worker", "task", "arg0")]
+    assert found == [[MS, 7 * MS // 2], [1, 1], [1, 2], [0, 0]]
+    assert events["arg1"][stolen].tolist() == [-1, -1]  # how far away the victim is
+    assert recording.details["set_aside"] == {
+        "a steal without a time": 1,
+        "the steal is before the run, or no task of the thief follows": 1,
+        "the steal is not between two workers": 1,
+    }
 
 
 def warnings_of(recording):
@@ -172,7 +203,9 @@ def test_directory_with_states_dag_and_platform(task, as_csv, write, content):
     assert parameters["ops_unknown"] == 1
     assert graph.succ_ptr.tolist() == [0, 1, 1, 1]
     assert graph.succ.tolist() == [2]
-    assert recording.details["worker_states_s"] == {"0_CPU1": {"Sleeping": 0.0085}}
+    # From the first start, at 1 ms, to the last end.
+    assert recording.details["worker_states_s"] == {"0_CPU1": {"Sleeping": 0.008}}
+    assert recording.details["waiting_states"] == ["Idle", "Sleeping"]
     assert recording.details["warnings"] == []
     (path / "rec.tasks.csv.gz").unlink()
     alone = import_recording(path)

@@ -8,7 +8,7 @@ enum {
     SSK_ITERATION_END = 1, /* (0, 0) */
     SSK_TASK_READY = 2, /* (pool group, pool instance) */
     SSK_ACQUIRE = 3, /* a task or continuation is taken: (group * 2**32 + instance, cost in ps) */
-    SSK_STEAL = 4, /* it came from a pool of another owner: (victim instance, distance class) */
+    SSK_STEAL = 4, /* it came from a pool of another owner: (victim instance, distance class or -1) */
     SSK_TASK_START = 5, /* (0, 0) */
     SSK_ACCESS = 6, /* start of one access: (block, bytes that go to memory) */
     SSK_FLOW_END = 7, /* a memory flow has ended: (path, bytes moved) */
@@ -467,13 +467,13 @@ typedef struct {
 
 /* A decision of a hook: the numbers of its record, by their names. */
 typedef union {
-    int64_t number[10];
+    int64_t number[11];
     int64_t kind;
     struct {
         int64_t kind, worker, to;
     } preempt;
     struct {
-        int64_t kind, group, instance, to_group, to_instance, count, delay_ps, take, task, decision_ps;
+        int64_t kind, group, instance, to_group, to_instance, count, delay_ps, take, task, decision_ps, thief;
     } transfer;
     struct {
         int64_t kind, worker, other, cost_ps;

@@ -210,6 +210,7 @@ class Heteroprio(QueuedRuntime[Buckets]):
             if state.is_device[other] == state.is_device[worker]:
                 found = take_newest(buckets.taken[other], able)
                 if found is not None:
+                    state.stolen = found
                     return found
         return None
 

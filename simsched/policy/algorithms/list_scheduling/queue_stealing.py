@@ -81,7 +81,7 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
         if task is None:
             victim = self._victim(queues, worker)
             if victim is not None:
-                task = queues.tasks[victim].pop(state.can_run(worker), newest=True)
+                task = state.stolen = queues.tasks[victim].pop(state.can_run(worker), newest=True)
         queues.is_busy[worker] = task is not None
         return task
 

@@ -132,6 +132,12 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
     sim->counters.transfers += flight.n_entries > 0;
     sim->counters.transferred_tasks += flight.n_entries;
     ssk_event(sim, SSK_TRANSFER, asker, SSK_NONE, ((int64_t)group << 32) + instance, flight.n_entries);
+    int32_t thief = (int32_t)d->transfer.thief;
+    if (thief != SSK_NONE && flight.n_entries > 0) {
+        int32_t distance = ssk_distance(sim, thief, sim->plan.group_scope[group], instance);
+        ssk_event(sim, SSK_STEAL, thief, flight.first, instance, distance);
+        sim->steals[distance]++;
+    }
     if (d->transfer.delay_ps == 0)
         return arrive(sim, &flight);
     ssk_flights_depart(&sim->flights, flight);

@@ -259,12 +259,12 @@ bool ssk_may_decide(const ssk_decision_t *decision, int hook)
         0x1ff, /* on_timer */
         0x1ff, /* on_wake */
     };
-    static const int64_t range[][9][2] = {
+    static const int64_t range[][10][2] = {
         { /* preempt */
             {0, INT32_MAX}, {-1, INT32_MAX}
         },
         { /* transfer */
-            {0, INT32_MAX}, {0, INT32_MAX}, {0, INT32_MAX}, {0, INT32_MAX}, {1, INT64_MAX}, {0, SSK_NEVER}, {0, 1}, {-1, INT32_MAX}, {0, SSK_NEVER}
+            {0, INT32_MAX}, {0, INT32_MAX}, {0, INT32_MAX}, {0, INT32_MAX}, {1, INT64_MAX}, {0, SSK_NEVER}, {0, 1}, {-1, INT32_MAX}, {0, SSK_NEVER}, {-1, INT32_MAX}
         },
         { /* exchange */
             {0, INT32_MAX}, {0, INT32_MAX}, {0, 1000000000000000}
@@ -292,7 +292,7 @@ bool ssk_may_decide(const ssk_decision_t *decision, int hook)
         return false;
     if (!(may[hook] >> decision->kind & 1))
         return false;
-    for (int i = 0; i < 9; i++) {
+    for (int i = 0; i < 10; i++) {
         int64_t number = decision->number[1 + i];
         if (number < range[decision->kind][i][0] || number > range[decision->kind][i][1])
             return false;
