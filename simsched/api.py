@@ -57,6 +57,7 @@ def run(
     output: str | Path | None = None,
     events: bool = False,
     recompute: bool = False,
+    strict: bool = False,
     progress: MakeListener | None = None,
 ) -> Result:
     """Run an experiment, or machines with workloads and policies, and return the results.
@@ -108,6 +109,9 @@ def run(
         Whether to keep the event trace of every run, with the results in their directory.
     recompute : bool
         Whether to repeat runs that are stored.
+    strict : bool
+        Whether runs are refused whose policy has nothing to decide, or falls back; otherwise the
+        comparison marks them.
     progress : callable, optional
         Makes a listener of progress, given the number of runs.
 
@@ -153,7 +157,8 @@ def run(
     else:
         study = Study.from_objects(what, workload, policy, changes)
     folder = None if output is None else as_path("run: output", output, "the path of a directory")
-    return run_study(study, RunOptions(jobs, dask, folder, events, recompute, progress))
+    options = RunOptions(jobs, dask, folder, events, recompute, strict, progress=progress)
+    return run_study(study, options)
 
 
 def run_study(study: Study, options: RunOptions) -> Result:

@@ -19,6 +19,10 @@ COLUMNS: dict[str, dict[str, str]] = {
         "iteration_s": "length of each iteration, the initialisation first if there is one",
         "between_iterations_s": "barriers, work of the policy and migrations between iterations",
     },
+    "What it means": {
+        "misfits": "why the run says little of its policy, empty where the policy fits: text",
+        "decisions_hash": "the same in runs with the same decisions at the same times: text",
+    },
     "Overhead": {
         "policy_overhead_s": "work and migrations between iterations and decisions of the policy",
         "policy_overhead_percent": "the same as a part of the makespan",

@@ -249,12 +249,14 @@ def _print_result(result: Any, quiet: bool, *, describe: bool) -> None:
     """Print what the file says of the experiment, the comparison, claims and where files are."""
     from simsched.experiment.progress import duration
     from simsched.report.claims import claim_tables
-    from simsched.report.tables import comparison_table, cost_notes
+    from simsched.report.tables import comparison_table, cost_notes, fit_notes
 
     outcome = result.outcome
     if describe and not quiet and result.experiment.description:
         say(result.experiment.description.strip())
     say(comparison_table(result.lines))
+    for note in fit_notes(result.lines):
+        say(note)
     for note in cost_notes((cell.policy, cell.policy_model) for cell in result.cells):
         say(note)
     if describe and not quiet and result.experiment.remark:
@@ -328,11 +330,14 @@ def check(
     ],
     as_json: JsonOption = False,
     quiet: QuietOption = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Make warnings errors.")] = False,
 ) -> None:
     """Check a file without running it and say what it contains."""
     from simsched.report.check import check_file
 
     lines, warnings = check_file(file)
+    if strict and warnings:
+        raise ConfigurationError("; ".join(warnings))
     warn(warnings, quiet=quiet)
     if as_json:
         print_json({"file": file, "correct": True, "contains": lines, "warnings": warnings})

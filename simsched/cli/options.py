@@ -67,6 +67,10 @@ JobsOption = Annotated[
 RecomputeOption = Annotated[
     bool, typer.Option("--recompute", help="Repeat runs that are stored already.")
 ]
+StrictOption = Annotated[
+    bool,
+    typer.Option("--strict", help="Refuse runs whose policy has nothing to decide, or falls back."),
+]
 Words = list[str] | None
 AssignmentsOption = Annotated[Words, repeatable("--set", "KEY=VALUE", "Change a value", names.key)]
 #: In place of what an experiment has.

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,8 +20,9 @@ from simsched.cli.options import (
     OtherMachines,
     OtherPolicies,
     OtherWorkloads,
+    StrictOption,
 )
-from simsched.cli.output import JsonOption, QuietOption, console_on
+from simsched.cli.output import JsonOption, QuietOption, console_on, warn
 
 if TYPE_CHECKING:
     from simsched.report.result import Result
@@ -40,6 +41,7 @@ class ExperimentOptions:
     quiet: QuietOption = False
     backend: BackendOption = None
     jobs: JobsOption = None
+    strict: StrictOption = False
 
     def replaces(self) -> bool:
         """Return whether other machines, workloads or policies than the file's are asked for."""
@@ -98,7 +100,9 @@ def run_file(asked: ExperimentOptions, **how: Any) -> Result:
             workloads=asked.workloads or (),
             policies=asked.policies or (),
         )
-        return api.run_study(study, RunOptions(asked.jobs, progress=progress, **how))
+        hear = partial(warn, quiet=asked.quiet)
+        options = RunOptions(asked.jobs, progress=progress, strict=asked.strict, warn=hear, **how)
+        return api.run_study(study, options)
 
 
 @contextmanager

@@ -120,12 +120,18 @@ def _order(plan: Plan, problem: Problem, active: NDArray[np.bool_]) -> ResolvedO
         step_attempts=np.array([step.choice.attempts for step in steps], np.int32),
         step_rank=tuple(_table(step.choice, "rank") for step in steps),
         step_weight=tuple(_table(step.choice, "weight") for step in steps),
-        victims=list_victims(plan, _homes(problem), active),
+        victims=list_victims(plan, homes_of(problem), active),
     )
 
 
-def _homes(problem: Problem) -> Homes:
-    """Return what belongs where, as far as the search for work is concerned."""
+def homes_of(problem: Problem) -> Homes:
+    """Return what belongs where, as far as the search for work is concerned.
+
+    Parameters
+    ----------
+    problem : Problem
+        Whose workers and pools they are.
+    """
     sockets = problem.domain_socket.tolist()
     return Homes(
         worker_domain=problem.worker_domain,

@@ -115,6 +115,15 @@ def whole_program_threads(
     return worker_thread[kept] if kept.any() else worker_thread
 
 
+def kinds_without(machine: Machine, every: IntArray, kept: IntArray) -> tuple[str, ...]:
+    """Return the kinds of processors that some hardware threads have and the kept ones have not."""
+    before, after = (
+        dict.fromkeys(group.kind for group in _groups(machine, machine.thread_core[threads]))
+        for threads in (every, kept)
+    )
+    return tuple(kind for kind in before if kind not in after)
+
+
 def machine_of_workers(machine: Machine, worker_thread: IntArray) -> Machine:
     """Return a machine as its workers see it: nothing is copied if all use one memory space."""
     domains = np.unique(machine.thread_domain[worker_thread]).tolist()

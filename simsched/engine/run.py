@@ -6,6 +6,7 @@ execute plans and call fine hooks.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from types import NoneType
@@ -15,6 +16,7 @@ import numpy as np
 
 from simsched.engine.backend import Backend, IterationCounters
 from simsched.engine.division import Account, account_of
+from simsched.engine.fit import misfits
 from simsched.engine.hooks import PolicyHooks
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
@@ -148,29 +150,65 @@ def _run(
         events.begin(prepared, threads)
     hooks = PolicyHooks(policy, view, state, account)
     engine = make_backend(backend, problem, hooks, events=events)
+    found = Findings(setup, policy)
     if account is None:
-        _iterate(engine, problem, policy, view, state, hooks, progress)
+        _iterate(engine, setup, policy, hooks, progress, found)
         summary = engine.summary()
     else:
-        _divide(engine, problem, policy, view, state, hooks, account, progress)
+        _divide(engine, setup, policy, hooks, account, progress, found)
         summary = account.complete(engine.summary())
     decision_ps = hooks.decision_ps + hooks.reading_ps
     summary = replace(summary, decisions=hooks.decisions, decision_ps=decision_ps)
     trace = engine.trace()
     program = setup.program
-    return Run(machine, prepared, policy, backend, seed, threads, summary, trace, program, state)
+    return Run(
+        machine,
+        prepared,
+        policy,
+        backend,
+        seed,
+        threads,
+        summary,
+        trace,
+        program,
+        state,
+        found.misfits,
+        found.decisions.hexdigest(),
+    )
+
+
+class Findings:
+    """What is found out about the policy's decisions while it makes them."""
+
+    def __init__(self, setup: Setup, policy: Policy) -> None:
+        self._setup, self._policy = setup, policy
+        #: Why the run says little of the policy.
+        self.misfits: tuple[str, ...] = ()
+        #: Who has executed what when, and where the data were.
+        self.decisions = hashlib.blake2b(digest_size=16)
+
+    def take_plan(self, plan: Plan, resolved: ResolvedPlan, graph: TaskGraph) -> None:
+        """Look at the first plan."""
+        self.misfits = misfits(self._setup, self._policy, plan, resolved, graph)
+
+    def take(self, measured: IterationCounters) -> IterationCounters:
+        """Take in what an iteration has measured; return it."""
+        self.decisions.update(f"{measured.start_ps} {measured.end_ps};".encode())
+        self.decisions.update(np.ascontiguousarray(measured.executed_by).data)
+        self.decisions.update(np.ascontiguousarray(measured.block_home).data)
+        return measured
 
 
 def _iterate(
     engine: Backend,
-    problem: Problem,
+    setup: Setup,
     policy: Policy,
-    view: PlanView,
-    state: Any,
     hooks: PolicyHooks,
     progress: Callable[[int, int], None] | None,
+    found: Findings,
 ) -> None:
     """Run all iterations, with the policy's changes in between."""
+    view, state, problem = setup.view, setup.state, setup.problem
     workload, meter = view.workload, LoadMeter(view.machine, view.worker_thread)
     graphs = [(0, workload.init)] if workload.init is not None else []
     total = len(graphs) + workload.iterations
@@ -186,19 +224,22 @@ def _iterate(
             with said_of("plan"):
                 plan, planned = policy.plan(view, state, graph), graph
                 resolved = resolve_plan(plan, graph, problem)
-        if done > 0 and not graph.is_fixed:
+        if done == 0:
+            found.take_plan(plan, resolved, graph)
+        elif not graph.is_fixed:
             graph.validate()
         last = done == total - 1
         hooks.begin_iteration(plan, resolved, problem)
         executed = graph if graph is workload.init else workload.graph_of(number)
         engine.run_iteration(number, executed, resolved, last=last)
+        measured = found.take(engine.counters())
         if progress is not None:
             progress(done + 1, total)
         if last or not policy.overrides("on_iteration"):
             continue
         # The update's plan is for the next graph; after the initialisation that is the iteration
         # graph.
-        counters = _counters(engine.counters(), number, meter)
+        counters = _counters(measured, number, meter)
         changed = _update(engine, problem, policy, view, state, counters, workload.graph)
         if changed is not None:
             (plan, resolved), planned = changed, workload.graph
@@ -206,19 +247,20 @@ def _iterate(
 
 def _divide(
     engine: Backend,
-    problem: Problem,
+    setup: Setup,
     policy: Policy,
-    view: PlanView,
-    state: Any,
     hooks: PolicyHooks,
     account: Account,
     progress: Callable[[int, int], None] | None,
+    found: Findings,
 ) -> None:
     """Run iterations until the policy has given out all work."""
+    view, state, problem = setup.view, setup.state, setup.problem
     total, number, given = account.division.units * account.invocations, 0, 0
     with said_of("plan"):
         plan = policy.plan(view, state, account.graph)
         resolved = resolve_plan(plan, account.graph, problem)
+    found.take_plan(plan, resolved, account.graph)
     counters: Counters | None = None
     meter = LoadMeter(view.machine, view.worker_thread)
     while True:
@@ -227,7 +269,7 @@ def _divide(
         hooks.begin_iteration(plan, resolved, problem)
         last = account.is_done
         engine.run_iteration(number, graph, resolved, last=last)
-        measured = engine.counters()
+        measured = found.take(engine.counters())
         account.close(measured.start_ps)
         if progress is not None:
             progress(given, total)

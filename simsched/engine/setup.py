@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from simsched.engine.interface.problem import Problem
-from simsched.engine.plans import resolve_plan
 from simsched.engine.problem import make_problem, random_stream
 from simsched.engine.processors import (
     check_processors,
+    kinds_without,
     machine_of_workers,
     used_threads,
     whole_program_threads,
@@ -21,7 +21,7 @@ from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.engine.timings import timed
 from simsched.files.errors import ModelError, PolicyError
 from simsched.files.units import PER_PS
-from simsched.machine.model import Machine
+from simsched.machine.model import IntArray, Machine
 from simsched.policy.contract.base import Placement, PlanView, Policy, own_name, view_before
 from simsched.policy.contract.blocks import check_pools
 from simsched.policy.contract.records import NO_SIZES, Accepted, accepts, check, said_of, told
@@ -41,6 +41,10 @@ class Setup:
     #: What the policy remembers.
     state: Any
     problem: Problem
+    #: The machine as its workers see it, with what happens to it during the run.
+    machine: Machine
+    #: Kinds of processors without workers, since the policy does not choose processors.
+    left_out: tuple[str, ...]
 
 
 def set_up(
@@ -56,10 +60,8 @@ def set_up(
     """Ask the policy for everything that it decides before the run, and check it."""
     workload.validate()
     program = timed(machine, workload)
-    threads = used_threads(machine, program, machine.place_workers(workers, pinning))
-    check_processors(machine, program, threads)
-    if not policy.chooses_processors:
-        threads = whole_program_threads(machine, program, threads)
+    placed = machine.place_workers(workers, pinning)
+    threads, left_out = threads_for(machine, program, policy, placed)
     machine = machine_of_workers(machine, threads)
     view = view_before(
         replace(machine, changes=()),  # nobody knows beforehand
@@ -101,24 +103,30 @@ def set_up(
         timer_period_s=period_s,
         progress_limit_s=progress_limit_s,
     )
-    return Setup(program, view, state, problem)
+    return Setup(program, view, state, problem, machine, left_out)
 
 
-def rehearse(
-    machine: Machine,
-    workload: Workload,
-    policy: Policy,
-    *,
-    workers: int | None = None,
-    pinning: str = "scatter",
-    seed: int = 0,
-) -> None:
-    """Do everything that comes before the first event of a run, so that what is wrong is found."""
-    setup = set_up(machine, workload, policy, workers=workers, pinning=pinning, seed=seed)
-    executed = setup.view.workload
-    first = executed.graph if executed.init is None else executed.init
-    with said_of("plan"):
-        resolve_plan(policy.plan(setup.view, setup.state, first), first, setup.problem)
+def threads_for(
+    machine: Machine, program: Workload, policy: Policy, placed: IntArray
+) -> tuple[IntArray, tuple[str, ...]]:
+    """Return the hardware threads with workers, and the kinds of processors that get none.
+
+    These are kinds that cannot execute the whole program, for a policy that does not choose
+    processors.
+
+    Parameters
+    ----------
+    machine, program, policy : Machine, Workload, Policy
+        What is to run; refused where the workers cannot execute the program.
+    placed : ndarray of int32, shape (n_workers,)
+        Where workers would go.
+    """
+    used = used_threads(machine, program, placed)
+    check_processors(machine, program, used)
+    if policy.chooses_processors:
+        return used, ()
+    threads = whole_program_threads(machine, program, used)
+    return threads, kinds_without(machine, used, threads)
 
 
 def _placed(policy: Policy, view: PlanView, state: Any) -> Placement:

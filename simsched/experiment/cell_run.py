@@ -17,10 +17,10 @@ from simsched.analysis.jobs import JobTimes, job_metrics
 from simsched.analysis.metrics import run_metrics
 from simsched.analysis.recordings import simulated_recording
 from simsched.analysis.services import TaskTimes, service_metrics
+from simsched.engine.fit import rehearse, stated
 from simsched.engine.run import simulate
-from simsched.engine.setup import rehearse
 from simsched.experiment.blame import NO_MEMORY, explained
-from simsched.experiment.cells import Cell
+from simsched.experiment.cells import JOINT, Cell
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
 from simsched.files.errors import ModelError, SimschedError
 from simsched.trace.parquet import event_file
@@ -82,6 +82,7 @@ def run_cell(
         row |= service_metrics(run.workload, times)
     elif times is not None:
         row |= job_metrics(times)
+    row |= {"misfits": JOINT.join(run.misfits), "decisions_hash": run.decisions}
     row |= {"wall_s": wall, "peak_rss_bytes": peak}
     row["simulated_per_wall_s"] = row["makespan_s"] / wall
     return row
@@ -113,19 +114,22 @@ def _simulated(
     )
 
 
-def rehearse_cell(cell: Cell, most: int) -> None:
-    """Try a cell up to its first event, unless its tasks times workers are more than `most`.
+def rehearse_cell(cell: Cell, most: int | None) -> tuple[str, ...]:
+    """Try a cell up to its first event; return why the run will say little of its policy.
 
-    Schedules that are made beforehand take time.
+    Schedules that are made beforehand take time: where tasks times workers are more than `most`,
+    the policy is only asked for what it needs.
     """
     policy = cell.policy_model
     try:
         workload = _built(cell)
         workers = len(cell.machine_model.place_workers(cell.workers, cell.pinning))
-        if workload.graph.n_tasks * workers > most:
-            return
+        if most is not None and workload.graph.n_tasks * workers > most:
+            return stated(
+                cell.machine_model, workload, policy, workers=cell.workers, pinning=cell.pinning
+            )
         with explained(policy, cell.policy):
-            rehearse(
+            return rehearse(
                 cell.machine_model,
                 workload,
                 policy,

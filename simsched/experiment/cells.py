@@ -15,6 +15,7 @@ from simsched.policy import Policy
 
 #: Columns of rows that say how a run was, not what it simulated.
 MEASURED = ("wall_s", "peak_rss_bytes", "simulated_per_wall_s")
+JOINT = "; "  #: between the reasons in the column `misfits`
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +12,12 @@ from types import NoneType
 from typing import Any
 
 from simsched.experiment.cell_run import events_path
-from simsched.experiment.cells import Cell
+from simsched.experiment.cells import JOINT, Cell
 from simsched.experiment.cluster import execute_on_cluster
 from simsched.experiment.fingerprint import is_in_files
 from simsched.experiment.pool import Listener, available_cores, execute
 from simsched.experiment.progress import Silent
-from simsched.experiment.rehearsal import check_runs
+from simsched.experiment.rehearsal import Misfit, check_runs, refuse, said
 from simsched.experiment.schema import Experiment
 from simsched.experiment.store import Store
 from simsched.experiment.study import Study
@@ -27,6 +27,7 @@ from simsched.files.interruptions import is_interruption
 from simsched.names.parameters import Bounds, Parameter
 from simsched.trace.parquet import write_rows
 
+Row = dict[str, Any]
 MakeListener = Callable[[int], AbstractContextManager[Listener]]
 
 
@@ -44,6 +45,10 @@ class RunOptions:
     events: bool = False
     #: Whether to ignore stored rows.
     recompute: bool = False
+    #: Whether runs that say little of their policy are refused.
+    strict: bool = False
+    #: Hears of such runs before the first one begins; nobody by default.
+    warn: Callable[[list[str]], None] | None = None
     #: Makes a context manager that hears of progress, given the number of runs; quiet by default.
     progress: MakeListener | None = None
 
@@ -58,6 +63,7 @@ _OPTIONS = (
     Parameter("dask", str, None, optional=True),
     Parameter("events", bool, False),
     Parameter("recompute", bool, False),
+    Parameter("strict", bool, False),
 )
 
 
@@ -125,7 +131,12 @@ def _run(
     cells = {cell.key: cell for cell in study.cells if chosen is None or chosen(cell)}
     missing = [cell for key, cell in cells.items() if key not in rows]
     with _interruptions(store, cells, directory):
-        check_runs(study, {cell.key for cell in missing}, shipped_only=True)
+        keys = {cell.key for cell in missing}
+        misfits = check_runs(study, keys, shipped_only=True, complete=options.strict)
+        if options.strict:
+            refuse([*misfits, *_known_misfits(cells.values(), rows)])
+        elif options.warn is not None:
+            options.warn(said(misfits))
     with (
         _interruptions(store, cells, directory),
         _directories(directory, store.directory, events),
@@ -138,6 +149,8 @@ def _run(
             )
             with closing(running):
                 rows |= {cell.key: row for cell, row in running}
+        if options.strict:  # code of the user's is not tried before it runs
+            refuse(_known_misfits(cells.values(), rows))
         found = [cell for cell in study.cells if cell.key in rows]
         complete = [{**cell.identity(), **rows[cell.key]} for cell in found]
         _name_events(complete, found, events)
@@ -154,6 +167,13 @@ def _run(
         time.perf_counter() - begin,
         found,
     )
+
+
+def _known_misfits(cells: Iterable[Cell], rows: Mapping[str, Row]) -> Iterator[Misfit]:
+    """Yield what rows say of runs that say little of their policy."""
+    for cell in cells:
+        for reason in filter(None, str(rows.get(cell.key, {}).get("misfits", "")).split(JOINT)):
+            yield Misfit(cell.machine, cell.workload, cell.policy, reason)
 
 
 @contextmanager

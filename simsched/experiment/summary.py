@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from simsched.experiment.cells import JOINT
 from simsched.experiment.schema import Experiment, labels
 from simsched.files.errors import ConfigurationError, unknown_name
 
@@ -62,6 +63,13 @@ class Line:
     #: How much shorter the makespan is than the baseline's with the same seed; negative when it is
     #: longer.
     reduction_percent: Estimate
+    #: Why the runs say little of the policy.
+    misfits: tuple[str, ...] = ()
+    #: The first policy beside it with the same decisions at the same times for all seeds; empty
+    #: where there is none.
+    same_as: str = ""
+    #: Tasks that its runs have executed.
+    tasks: int = 0
 
 
 def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] = ()) -> list[Line]:
@@ -72,6 +80,7 @@ def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] =
     check_metrics(rows, experiment.metrics)
     baseline = experiment.baseline or labels(experiment.policies)[0]
     lines = []
+    same = _same(rows)
     for members, pairs in beside_baseline(rows, baseline, others):
         metrics = {
             name: estimate([float(row[name]) for row in members if row.get(name) is not None])
@@ -88,9 +97,33 @@ def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] =
                 reduction_percent=estimate(
                     [100.0 * (1.0 - mine / other) for mine, other in pairs if other]
                 ),
+                misfits=_misfits(members),
+                same_as=same.get(_group(members[0]), ""),
+                tasks=sum(int(row.get("tasks") or 0) for row in members),
             )
         )
     return lines
+
+
+def _misfits(rows: Sequence[Row]) -> tuple[str, ...]:
+    """Return the reasons that rows give why they say little of their policy, each once."""
+    texts = [row.get("misfits") or "" for row in rows]
+    return tuple(dict.fromkeys(one for text in texts for one in text.split(JOINT) if one))
+
+
+def _same(rows: Sequence[Row]) -> dict[tuple[str, ...], str]:
+    """Return the first policy whose runs were the same, by the groups of which there is one."""
+    first: dict[tuple[object, ...], str] = {}
+    found = {}
+    for group, members in grouped(rows).items():
+        hashes = [row.get("decisions_hash") for row in members]
+        if all(hashes):
+            *place, policy = group
+            seeds = [row["seed"] for row in members]
+            earlier = first.setdefault((*place, *seeds, *hashes), policy)
+            if earlier != policy:
+                found[group] = earlier
+    return found
 
 
 def grouped(rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:

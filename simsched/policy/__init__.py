@@ -38,6 +38,16 @@ from simsched.policy.contract.base import (
 )
 from simsched.policy.contract.blocks import BlockPools, PageBalancing
 from simsched.policy.contract.executions import Duplicate, Kill, Progress
+from simsched.policy.contract.fit import (
+    DEVICE,
+    DIVISIBLE_WORK,
+    SEVERAL_DOMAINS,
+    SEVERAL_MEMORIES,
+    SEVERAL_SPEEDS,
+    SHARED_DEVICE,
+    SPAWN_TREE,
+    Need,
+)
 from simsched.policy.contract.registry import (
     PolicyInfo,
     changed_policy,
@@ -52,7 +62,14 @@ from simsched.policy.parts.placement import PlacedPolicy, placement, placement_r
 
 __all__ = [
     "CHILD_FIRST",
+    "DEVICE",
+    "DIVISIBLE_WORK",
     "PARENT_FIRST",
+    "SEVERAL_DOMAINS",
+    "SEVERAL_MEMORIES",
+    "SEVERAL_SPEEDS",
+    "SHARED_DEVICE",
+    "SPAWN_TREE",
     "TAKES",
     "AcquireOrder",
     "AcquireStep",
@@ -66,6 +83,7 @@ __all__ = [
     "Kill",
     "Monitor",
     "Move",
+    "Need",
     "Pace",
     "PageBalancing",
     "PlacedPolicy",

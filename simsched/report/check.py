@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simsched.experiment.rehearsal import check_runs
+from simsched.experiment.rehearsal import check_runs, said
 from simsched.experiment.study import Study
 from simsched.files.bounded import is_directory, is_there, unreadable
 from simsched.files.errors import ConfigurationError
@@ -50,8 +50,8 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     kind = kind_of(document)
     if kind == "experiment":
         study = Study.from_yaml(document)
-        check_runs(study)
-        return [f"{path}: experiment with {len(study.cells)} runs: correct"], []
+        doubtful = [f"{path}: {text}" for text in said(check_runs(study))]
+        return [f"{path}: experiment with {len(study.cells)} runs: correct"], doubtful
     if kind == "claims":
         family = load_family(document)
         left = sum(item.claim.not_evaluable is not None for item in family.claims)

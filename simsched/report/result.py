@@ -152,10 +152,11 @@ class Result(ResultData):
             Several lines, without colours and however long.
         """
         from simsched.report.claims import claim_tables
-        from simsched.report.tables import comparison_table, cost_notes
+        from simsched.report.tables import comparison_table, cost_notes, fit_notes
         from simsched.report.terminal import UNBROKEN, printed
 
-        notes = cost_notes((cell.policy, cell.policy_model) for cell in self.cells)
+        notes = fit_notes(self.lines)
+        notes += cost_notes((cell.policy, cell.policy_model) for cell in self.cells)
         table = comparison_table(self.lines)
         return printed(UNBROKEN, table, *notes, *claim_tables(self.claims))
 
@@ -187,7 +188,7 @@ class Result(ResultData):
 
     def _repr_html_(self) -> str:
         """Return a summary for Jupyter: what was run, the comparison, where it is stored."""
-        from simsched.report.tables import comparison_cells, cost_notes
+        from simsched.report.tables import comparison_cells, cost_notes, fit_notes
 
         head, rows = comparison_cells(self.lines[:MAX_LINES])
         left_out, notes = len(self.lines) - MAX_LINES, []
@@ -195,6 +196,7 @@ class Result(ResultData):
             notes.append(f"{left_out} more lines: .table()")
         if any("±" in cell for row in rows for cell in row):
             notes.append("± is the half width of the 95 % confidence interval over seeds.")
+        notes += fit_notes(self.lines[:MAX_LINES])
         notes += cost_notes((cell.policy, cell.policy_model) for cell in self.cells)
         if self.claims:
             held = sum(verdict.holds is True for verdict in self.claims)
@@ -256,6 +258,7 @@ def flat(line: Line) -> dict[str, Any]:
     row |= {"policy": line.policy, "runs": line.metrics["makespan_s"].count}
     for name, value in line.metrics.items():
         row |= {name: value.mean, f"{name}_ci95": value.half_width}
+    row |= {"misfits": [*line.misfits], "same_as": line.same_as or None}
     row["baseline"] = line.baseline
     row["reduction_percent"] = line.reduction_percent.mean
     row["reduction_percent_ci95"] = line.reduction_percent.half_width

@@ -28,7 +28,7 @@ from simsched.report.claims import plain_claim
 from simsched.report.plots import plot_bandwidth, plot_comparison
 from simsched.report.result_data import ResultData
 from simsched.report.show import describe, html
-from simsched.report.tables import comparison_cells
+from simsched.report.tables import comparison_cells, fit_notes
 from simsched.report.terminal import text
 
 #: A longer comparison is cut in the table, and not drawn.
@@ -89,6 +89,7 @@ def report_html(result: ResultData, command: Sequence[str] = ()) -> str:
         backends=sorted({cell.backend for cell in cells}),
         head=head,
         rows=rows,
+        marks=fit_notes(result.lines[:MAX_LINES]),
         n_names=head.index("policy") + 1,
         left_out=max(0, len(result.lines) - MAX_LINES),
         claims=[plain_claim(verdict) for verdict in result.claims],

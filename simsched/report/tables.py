@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.table import Table
 
@@ -83,14 +83,38 @@ def comparison_cells(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]
         title, factors[name] = scaled(name, [line.metrics[name].mean for line in lines])
         head.append(title)
     head.append(f"shorter than {lines[0].baseline if lines else ''} by [%]")
-    rows = []
+    rows, marks = [], _marks(lines)
     for line in lines:
         cells = [line.machine] if several else []
-        cells += [line.workload, *(str(line.sweep.get(key, "")) for key in keys), line.policy]
+        policy = line.policy
+        for remark in _remarks(line):
+            policy += f" [{marks[remark]}]"
+        cells += [line.workload, *(str(line.sweep.get(key, "")) for key in keys), policy]
         cells += [with_interval(line.metrics[name], factors[name]) for name in line.metrics]
         own = line.policy == line.baseline
         rows.append([*cells, "" if own else with_interval(line.reduction_percent)])
     return head, rows
+
+
+def fit_notes(lines: Iterable[Line]) -> list[str]:
+    """Return what the marks behind policies in a comparison mean: which runs say little, and why.
+
+    A policy whose runs are those of another one is marked too.
+    """
+    return [f"[{number}] {remark}" for remark, number in _marks(lines).items()]
+
+
+def _marks(lines: Iterable[Line]) -> dict[str, int]:
+    """Return the number of each remark about lines of a comparison."""
+    remarks = dict.fromkeys(remark for line in lines for remark in _remarks(line))
+    return {remark: number for number, remark in enumerate(remarks, start=1)}
+
+
+def _remarks(line: Line) -> Iterator[str]:
+    """Yield what makes a line of a comparison mean little."""
+    yield from line.misfits
+    if line.same_as:
+        yield f"same {line.tasks:,} decisions as {line.same_as}"
 
 
 def cost_notes(policies: Iterable[tuple[str, Policy]]) -> list[str]:

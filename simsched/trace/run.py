@@ -34,6 +34,11 @@ class Run:
         The program as the policy was given it, with the machine's timings.
     state : object
         What the policy has known at the end: what its `start` has returned.
+    misfits : tuple of str
+        Why the run says little of the policy: it has nothing to decide here, or falls back.
+    decisions : str
+        Hash of which worker has executed which task in which iteration, of where blocks were, and
+        of when iterations have begun and ended.
     """
 
     machine: Machine
@@ -46,6 +51,8 @@ class Run:
     trace: Trace | None
     program: Workload
     state: Any = None
+    misfits: tuple[str, ...] = ()
+    decisions: str = ""
 
     @property
     def makespan_s(self) -> float:

@@ -28,6 +28,7 @@ def measured() -> set[str]:
     ):
         (result,) = simsched.run(machine_name, generate_workload(name, params), "mps", jobs=1).rows
         names |= {key for key, value in result.items() if isinstance(value, list)}
+        names |= {"misfits", "decisions_hash"} & result.keys()
     return names | set(row) | set(MEASURED)
 
 

@@ -79,3 +79,27 @@ def test_sweep_points_are_compared_among_themselves() -> None:
 def test_unknown_metric_is_named_with_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match="unknown metric 'steal'; did you mean 'steals'"):
         compare(ROWS, experiment(metrics=["steal"]))
+
+
+def test_policies_whose_runs_are_the_same_are_pointed_out() -> None:
+    rows = [
+        row("slow", 0, 10.0, decisions_hash="a", tasks=4),
+        row("slow", 1, 10.0, decisions_hash="b", tasks=4),
+        row("fast", 0, 10.0, decisions_hash="a", tasks=4),
+        row("fast", 1, 10.0, decisions_hash="b", tasks=4),
+        row("half", 0, 10.0, decisions_hash="a", tasks=4),
+        row("half", 1, 10.0, decisions_hash="c", tasks=4),
+    ]
+    lines = compare(rows, experiment(policies=["slow", "fast", "half"]))
+    assert [(line.same_as, line.tasks) for line in lines] == [("", 8), ("slow", 8), ("", 8)]
+    elsewhere = [{**one, "machine": "other"} for one in rows[:2]] + rows[2:4]
+    assert [line.same_as for line in compare(elsewhere, experiment())] == ["", ""]
+    assert [line.same_as for line in compare(ROWS, experiment())] == ["", ""]
+
+
+def test_reasons_of_seeds_are_given_once() -> None:
+    rows = [row("slow", seed, 1.0, misfits="needs x; needs y") for seed in (0, 1)]
+    (line,) = compare(rows, experiment(policies=["slow"]))
+    assert line.misfits == ("needs x", "needs y")
+    (line,) = compare(rows[:1], experiment(policies=["slow"]))
+    assert line.misfits == ("needs x", "needs y")

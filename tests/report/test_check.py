@@ -56,7 +56,7 @@ def test_every_combination_is_tried_once_and_large_programs_are_not(
     tried = []
     monkeypatch.setattr(
         "simsched.experiment.cell_run.rehearse",
-        lambda machine, workload, policy, **_: tried.append((workload.name, policy.name)),
+        lambda machine, workload, policy, **_: tried.append((workload.name, policy.name)) or (),
     )
     data = {
         "machines": ["opteron48"],

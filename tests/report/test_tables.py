@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from io import StringIO
 
 import pytest
@@ -12,6 +13,7 @@ from rich.table import Table
 from simsched.experiment.summary import Estimate, Line
 from simsched.report.tables import (
     comparison_table,
+    fit_notes,
     number,
     scaled,
     with_interval,
@@ -71,3 +73,17 @@ def test_comparison_has_one_line_per_policy_and_no_reduction_for_the_baseline() 
 def test_machines_are_told_apart_when_there_are_several() -> None:
     output = text(comparison_table([line("cilk", 2.0, 0.0, "a"), line("cilk", 1.0, 0.0, "b")]))
     assert "machine" in output
+
+
+def test_runs_that_say_little_are_marked_and_explained() -> None:
+    needy = "needs MapReduce jobs: found none"
+    lines = [
+        line("cilk", 1.0, 0.0),
+        replace(line("samr", 2.0, -100.0), misfits=(needy,)),
+        replace(line("late", 2.0, -100.0), misfits=(needy,), same_as="samr", tasks=3291),
+    ]
+    rows = [row.split() for row in text(comparison_table(lines)).splitlines()]
+    assert ["w", "samr", "[1]"] in [row[:3] for row in rows]
+    assert ["w", "late", "[1]", "[2]"] in [row[:4] for row in rows]
+    assert fit_notes(lines) == [f"[1] {needy}", "[2] same 3,291 decisions as samr"]
+    assert fit_notes(lines[:1]) == []

@@ -49,6 +49,7 @@ from simsched.policy.contract.decisions import Transfer as Transfer
 from simsched.policy.contract.decisions import Wake as Wake
 from simsched.policy.contract.estimates import INFORMATION_MODES, parse_user_ops
 from simsched.policy.contract.executions import Duplicate, Kill
+from simsched.policy.contract.fit import Need
 from simsched.policy.contract.plan import CHILD_FIRST as CHILD_FIRST
 from simsched.policy.contract.plan import PARENT_FIRST as PARENT_FIRST
 from simsched.policy.contract.plan import TAKES as TAKES
@@ -295,6 +296,8 @@ class Policy(Shown, Generic[S]):
     #: Whether it gives tasks only to workers that can execute them. Others get no workers on kinds
     #: of processors that cannot execute the whole program, if there are some that can.
     chooses_processors: ClassVar[bool] = False
+    #: What it cannot do without if it is to decide anything.
+    needs: ClassVar[tuple[Need, ...]] = ()
 
     information: str = param("exact", choices=INFORMATION_MODES)
     user_ops: str = param("")
@@ -353,6 +356,24 @@ class Policy(Shown, Generic[S]):
             At least one.
         """
         return (workload,)
+
+    def fits(self, view: PlanView) -> tuple[str, ...]:
+        """Return why the policy has nothing to decide here, or falls back to something else.
+
+        What follows from its hooks and its plan, such as workers that no task can reach, need not
+        be said.
+
+        Parameters
+        ----------
+        view : PlanView
+            With the program as `prepare` has returned it, and what will happen to the machine.
+
+        Returns
+        -------
+        tuple of str
+            Reasons; by default those of :attr:`needs` that are not met, none where it fits.
+        """
+        return tuple(filter(None, (need.reason(view) for need in self.needs)))
 
     def place(self, view: PlanView, state: S) -> Placement:
         """Return where blocks live at the start of the run."""

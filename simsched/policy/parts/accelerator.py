@@ -25,6 +25,7 @@ from simsched.policy.contract.base import (
     PoolGroup,
     S,
 )
+from simsched.policy.contract.fit import SHARED_DEVICE, Need
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.workload.applications import Applications
 from simsched.workload.graph import BoolArray, Int32Array, TaskGraph, Workload
@@ -97,6 +98,8 @@ class AcceleratorPolicy(PlacedPolicy[S]):
     Pinned buffers live on the machine's node for pinned memory, if there is one, other buffers of
     applications on the first node of the host; everything else is placed as `placement` says.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SHARED_DEVICE,)
 
     chooses_processors: ClassVar[bool] = True
 

@@ -84,6 +84,12 @@ class Pushing:
         self._weight = each[order].tolist()
         self._enough = (total >= (threshold_bytes if kind != "original" else 0)).tolist()
 
+    @property
+    def pushes(self) -> bool:
+        """Whether there are tasks that may be pushed."""
+        has_data = np.diff(self._begin) > 0
+        return bool((has_data & np.array(self._enough)).any())
+
     def target(self, view: HookView, task: int, worker: int) -> int | None:
         """Return the worker that a task is to be handed to; None keeps it with `worker`."""
         begin, end = self._begin[task], self._begin[task + 1]

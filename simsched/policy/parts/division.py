@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from simsched.policy.contract.base import Counters, Plan, PlanView, Update, param, seconds_to_ps
+from simsched.policy.contract.fit import DEVICE, DIVISIBLE_WORK, Need
 from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.division_steps import (
     COPY_IN,
@@ -95,6 +96,8 @@ class DividingPolicy(PlacedPolicy[DivisionState]):
     decision_s : float
         Time in seconds that the scheduler needs between two steps.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (DIVISIBLE_WORK, DEVICE)
 
     chooses_processors: ClassVar[bool] = True
 

@@ -23,16 +23,22 @@ from simsched.policy.contract.base import (
     PoolGroup,
     param,
 )
+from simsched.policy.contract.fit import Need
 from simsched.policy.parts.mapreduce_tracker import Tracker
 from simsched.policy.parts.mapreduce_waiting import CountedWorkload, without_slowstart
 from simsched.policy.parts.placement import first_touch
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
+from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks, has_jobs
 
 OWN, WAITING = 0, 1  #: pool groups: of a slot; of the tracker
 HADOOP_MAP_SLOTS = 2  #: default of ``mapred.tasktracker.map.tasks.maximum``
 
 T = TypeVar("T", bound=Tracker)
+
+JOBS = Need(
+    "MapReduce jobs",
+    lambda view: "" if has_jobs(view.workload.graph) else "none",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +55,8 @@ class MapReduceCluster(Policy[T]):
         Copies of each split, on different nodes drawn at random. With fewer nodes each has one: as
         in HDFS, a block may have fewer replicas than wanted.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (JOBS,)
 
     chooses_processors: ClassVar[bool] = True
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from simsched.files.units import PER_PS
 from simsched.policy.contract.base import PlanView
+from simsched.policy.contract.fit import Need
 from simsched.policy.parts.division_steps import (
     CLASSES,
     COPY_IN,
@@ -27,6 +28,11 @@ from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.division import Division
 from simsched.workload.graph import BoolArray, Int64Array, Workload
 from simsched.workload.sparse_rows import MatrixWorkload, RowCosts
+
+MATRIX_ROWS = Need(
+    "the rows of a sparse matrix",
+    lambda view: "" if isinstance(view.workload, MatrixWorkload | ScheduledWorkload) else "none",
+)
 
 
 @dataclass(frozen=True, eq=False)

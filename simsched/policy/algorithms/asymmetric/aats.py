@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,11 +11,13 @@ from simsched.files.units import PER_PS
 from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
+    SEVERAL_SPEEDS,
     AcquireOrder,
     AcquireStep,
     Counters,
     Exchange,
     HookView,
+    Need,
     PlacedPolicy,
     Plan,
     PlanView,
@@ -100,6 +103,8 @@ class Aats(PlacedPolicy[AatsState]):
     architectures*, ACM TACO 11(1), article 8, 2014. Q. Chen, M. Guo, Springer 2017,
     sections 5.4-5.9, algorithms 8 and 9.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_SPEEDS,)
 
     helps: str = param("weaker_first", choices=("weaker_first", "nobody"))
     within: str = param("random", choices=("random", "in_order"))

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from simsched.policy import (
+    SEVERAL_SPEEDS,
     Counters,
     HookView,
+    Need,
     Plan,
     PlanView,
     Preempt,
@@ -79,6 +82,8 @@ class AgeBased(ThreadScheduler):
     N. B. Lakshminarayana, J. Lee, H. Kim, *Age based scheduling for asymmetric multiprocessors*, SC
     2009. Q. Chen, M. Guo, Springer 2017, section 5.3.4, algorithm 7.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_SPEEDS,)
 
     remaining: str = param("predict", choices=("predict", "profile"))
     distance_s: float = param(1e3, low=1e-6, high=1e6)

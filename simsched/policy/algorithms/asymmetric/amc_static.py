@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from simsched.policy import (
     PARENT_FIRST,
+    SEVERAL_SPEEDS,
     AcquireStep,
+    Need,
     PlacedPolicy,
     Plan,
     PlanView,
@@ -70,6 +73,8 @@ class StaticCuts(_Static):
     ----------
     Q. Chen, M. Guo, Springer 2017, section 5.5, algorithm 8.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_SPEEDS,)
 
     def prepare(self, view: PlanView) -> Workload:
         return view.workload if core_groups(view).n == 1 else longest_first(view)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from simsched.files.errors import ConfigurationError
-from simsched.policy import HookView, PlanView, param, register
+from simsched.policy import (
+    SEVERAL_SPEEDS,
+    HookView,
+    Need,
+    PlanView,
+    param,
+    register,
+)
 from simsched.policy.parts.core_groups import CoreGroups
 from simsched.policy.parts.thread_balancing import even_out, idle_fast_cores
 from simsched.policy.parts.threads import CRITICAL, Move, Queues, ThreadScheduler, running_tasks
@@ -75,6 +83,8 @@ class Camp(ThreadScheduler):
     J. C. Saez, M. Prieto, A. Fedorova, S. Blagodurov, *A comprehensive scheduler for asymmetric
     multicore systems*, EuroSys 2010. Q. Chen, M. Guo, Springer 2017, section 5.3.2.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_SPEEDS,)
 
     lower: float = param(1.1, low=0.0)
     upper: float = param(1.5, low=0.0)
@@ -171,6 +181,8 @@ class BiasScheduling(ThreadScheduler):
     D. Koufaty, D. Reddy, S. Hahn, *Bias scheduling in heterogeneous multi-core architectures*,
     EuroSys 2010. Q. Chen, M. Guo, Springer 2017, section 5.3.3.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_SPEEDS,)
 
     stall_share: float = param(0.3, low=0.0, high=1.0)
 

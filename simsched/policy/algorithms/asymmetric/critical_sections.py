@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from simsched.policy import HookView, param, preset, register, seconds_to_ps
+from simsched.policy import (
+    SEVERAL_SPEEDS,
+    HookView,
+    Need,
+    param,
+    preset,
+    register,
+    seconds_to_ps,
+)
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 
 
@@ -30,6 +39,8 @@ class CriticalSections(ThreadScheduler):
     *Bottleneck identification and scheduling in multithreaded applications*, ASPLOS 2012 (BIS). Q.
     Chen, M. Guo, Springer 2017, section 5.3.6.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_SPEEDS,)
 
     least_waited_s: float = param(0.0, low=0.0, high=1e6)
 

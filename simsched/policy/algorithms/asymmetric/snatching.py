@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from simsched.policy import (
+    SEVERAL_SPEEDS,
     AcquireOrder,
     AcquireStep,
     Counters,
     Exchange,
     HookView,
+    Need,
     Plan,
     PlanView,
     Ranked,
@@ -72,6 +75,8 @@ class RandomSnatching(RandomStealing[SnatchState]):
     applications to Cilk*, Theory of Computing Systems 35(3), 2002. Q. Chen, M. Guo, Springer 2017,
     section 5.3.1.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_SPEEDS,)
 
     victim: str = param("random", choices=("random", "largest"))
     failed_steals: int = param(1, low=1)

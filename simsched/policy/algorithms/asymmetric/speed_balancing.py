@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from simsched.policy import HookView, register
+from simsched.policy import (
+    SEVERAL_SPEEDS,
+    HookView,
+    Need,
+    register,
+)
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
 from simsched.workload.graph import FloatArray
 
@@ -27,6 +33,8 @@ class SpeedBalancing(ThreadScheduler):
     S. Hofmeyr, C. Iancu, F. Blagojevic, *Load balancing on speed*, PPoPP 2010. Q. Chen, M. Guo,
     Springer 2017, section 5.3.5.2.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_SPEEDS,)
 
     def on_acquire(
         self, view: HookView, state: Queues, task: int, worker: int, group: int, instance: int

@@ -138,6 +138,23 @@ class Dataflow(Policy[DataflowState]):
         pools = block_pools(view.workload.graph, buffers, self.allocation)
         return Placement(home, spread.touch_order, pools)
 
+    def fits(self, view: PlanView) -> tuple[str, ...]:
+        graph = view.workload.graph
+        if self.allocation == "interleaved_static":
+            return super().fits(view)
+        if not find_buffers(graph).is_buffer.any():
+            return (
+                *super().fits(view),
+                "needs blocks that one task writes for another one to read: found none",
+            )
+        pushing = self._pushing(view, graph)
+        if pushing is None or pushing.pushes:
+            return super().fits(view)
+        return (
+            *super().fits(view),
+            f"pushes no task: found none that has buffers of {self.threshold_bytes} bytes",
+        )
+
     def plan(self, view: PlanView, state: DataflowState, graph: TaskGraph) -> Plan:
         """Return the search order; tasks are created by their parents and wait in pools."""
         state.pushing = self._pushing(view, graph)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from simsched.files.errors import ModelError
-from simsched.policy import Counters, PlanView, param, preset, register
+from simsched.policy import (
+    DIVISIBLE_WORK,
+    Counters,
+    Need,
+    PlanView,
+    param,
+    preset,
+    register,
+)
 from simsched.policy.parts.division import (
     DividingPolicy,
     DivisionState,
@@ -142,6 +151,8 @@ class CpuOnly(DividingPolicy):
     ----------
     Q. Chen, M. Guo, Springer 2017, section 6.5.1.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (DIVISIBLE_WORK,)
 
     def divide(
         self, view: PlanView, state: DivisionState, remaining: int, counters: Counters | None

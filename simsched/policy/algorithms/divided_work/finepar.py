@@ -10,10 +10,19 @@ from typing import ClassVar
 
 import numpy as np
 
-from simsched.policy import PlacedPolicy, Plan, PlanView, param, register
+from simsched.policy import (
+    DEVICE,
+    Need,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    param,
+    register,
+)
 from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.division_steps import Sides, sides_of
 from simsched.policy.parts.sparse_division import (
+    MATRIX_ROWS,
     Devices,
     any_rows,
     divided_rows,
@@ -104,6 +113,8 @@ class FinePar(PlacedPolicy[None]):
     F. Zhang et al., *FinePar: irregularity-aware fine-grained workload partitioning on integrated
     architectures*, CGO 2017. Q. Chen, M. Guo, Springer 2017, section 6.2.4, Eq. 6.3, 6.4.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (MATRIX_ROWS, DEVICE)
 
     chooses_processors: ClassVar[bool] = True
 

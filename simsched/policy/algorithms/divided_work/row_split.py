@@ -8,10 +8,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from simsched.policy import PlacedPolicy, Plan, PlanView, param, register
+from simsched.policy import (
+    DEVICE,
+    Need,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    param,
+    register,
+)
 from simsched.policy.parts.central_queue import central_queue
 from simsched.policy.parts.division_steps import sides_of
-from simsched.policy.parts.sparse_division import any_rows, divided_rows
+from simsched.policy.parts.sparse_division import MATRIX_ROWS, any_rows, divided_rows
 from simsched.policy.parts.static_order import ScheduledWorkload, own_lists
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.sparse_rows import MatrixWorkload
@@ -39,6 +47,8 @@ class RowSplit(PlacedPolicy[None]):
     F. Zhang et al., *FinePar: irregularity-aware fine-grained workload partitioning on integrated
     architectures*, CGO 2017 (coarse-grained partitioning).
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (MATRIX_ROWS, DEVICE)
 
     chooses_processors: ClassVar[bool] = True
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
+    SEVERAL_MEMORIES,
     AcquireStep,
     Counters,
+    Need,
     Placement,
     Plan,
     PlanView,
@@ -92,6 +95,8 @@ class Bats(Policy[BatsState]):
     Task-stealing for Manycore Architectures with Bandwidth-Asymmetric Memory*, ACM TACO 15(4),
     article 55, 2018, sections 5-8.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_MEMORIES,)
 
     allocation: str = param("weighted", choices=("weighted", "even"))
     balancer: bool = param(True)

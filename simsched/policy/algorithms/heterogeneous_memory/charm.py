@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from simsched.policy import (
+    SEVERAL_MEMORIES,
     AcquireStep,
     Counters,
     HookView,
     Move,
+    Need,
     Placement,
     Plan,
     PlanView,
@@ -59,6 +62,8 @@ class CharmMoving(ChareProgram[ChareQueues]):
     K. Chandrasekar, X. Ni, L. V. Kale, *A Memory Heterogeneity-Aware Runtime System for
     bandwidth-sensitive HPC applications*, IPDPS Workshops 2017, section IV.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_MEMORIES,)
 
     io: str = param("multi", choices=("multi", "single", "none"))
     allocation_s_per_page: float = param(2.5e-7, low=0.0, high=1e6)

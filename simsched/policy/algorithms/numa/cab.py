@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
+    SEVERAL_DOMAINS,
+    SPAWN_TREE,
     AcquireStep,
     Counters,
+    Need,
     PlacedPolicy,
     Plan,
     PlanView,
@@ -205,6 +208,8 @@ class Cab(BiTierStealing):
     Q. Chen, M. Guo, Springer 2017, sections 3.3 and 3.4.1, Eq. 3.1-3.4. Q. Chen, Z. Huang, M. Guo,
     J. Zhou, *CAB*, ICPP 2011.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS, SPAWN_TREE)
 
     boundary_level: int = param(EQUATION, low=EQUATION)
     root_level: int = param(1, low=0, high=1)

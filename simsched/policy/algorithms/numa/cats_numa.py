@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from simsched.policy import Plan, PlanView, preset, register
+from simsched.policy import (
+    SEVERAL_DOMAINS,
+    SPAWN_TREE,
+    Need,
+    Plan,
+    PlanView,
+    preset,
+    register,
+)
 from simsched.policy.algorithms.numa.cab import CabState
 from simsched.policy.algorithms.numa.cab_gto import CabGtoProfile
 from simsched.policy.algorithms.numa.laws import profiling_plan
@@ -29,6 +38,8 @@ class CatsNumaInit(CabGtoProfile):
     Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, section 5 (CATS). Q. Chen, M. Guo, Springer 2017,
     Eq. 3.5 and section 4.10.2 (CAB-GTO).
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS, SPAWN_TREE)
 
     def plan(self, view: PlanView, state: CabState, graph: TaskGraph) -> Plan:
         """Return the plan that keeps tasks at their data; bi-tier for a single iteration."""

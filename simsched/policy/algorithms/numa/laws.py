@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +11,11 @@ from numpy.typing import NDArray
 from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
+    SEVERAL_DOMAINS,
     TAKES,
     AcquireStep,
     Counters,
+    Need,
     PlacedPolicy,
     Plan,
     PlanView,
@@ -86,6 +89,8 @@ class Laws(PlacedPolicy[LawsState]):
     Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, sections 3-4. Q. Chen, M. Guo, Springer 2017,
     sections 4.4-4.9 and 4.10.6.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS,)
 
     packing: str = param("tuned", choices=PACKINGS)
     shared_cache_bytes: int = param(0, low=0)

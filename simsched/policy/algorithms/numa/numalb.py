@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy
 
 from simsched.files.units import PER_PS
 from simsched.policy import (
+    SEVERAL_DOMAINS,
     Counters,
     HookView,
+    Need,
     PlacedPolicy,
     Plan,
     PlanView,
@@ -68,6 +71,8 @@ class Numalb(PlacedPolicy[NumalbState]):
     INRIA-Illinois Joint Laboratory, TR-JLPC-11-02, 2011. Q. Chen, M. Guo, Springer 2017, section
     4.3.6.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS,)
 
     period_iterations: int = param(10, low=1)
     s_per_message: float = param(1e-6, low=0.0, high=1e6)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from simsched.policy import (
     PARENT_FIRST,
+    SEVERAL_DOMAINS,
     AcquireStep,
+    Need,
     PlacedPolicy,
     Plan,
     PlanView,
@@ -42,6 +45,8 @@ class X10Places(PlacedPolicy[None]):
     Worker.x10`` of https://github.com/x10-lang/x10 (deques). Q. Chen, M. Guo, Springer 2017,
     section 2.3.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS,)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         sockets = np.unique(view.worker_domain).astype(np.int32)

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from simsched.policy import AcquireStep, HookView, Plan, PlanView, Ranked, Transfer, param, register
+from simsched.policy import (
+    SEVERAL_DOMAINS,
+    AcquireStep,
+    HookView,
+    Need,
+    Plan,
+    PlanView,
+    Ranked,
+    Transfer,
+    param,
+    register,
+)
 from simsched.policy.parts.clusters import OWN, AskingPolicy, Clusters
 from simsched.workload.graph import Int32Array, TaskGraph
 
@@ -34,6 +46,8 @@ class Chs(AskingPolicy):
     R. V. van Nieuwpoort, T. Kielmann, H. E. Bal, PPoPP 2001. Q. Chen, M. Guo, Springer 2017,
     section 4.3.2.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS,)
 
     arity: int = param(2, low=1)
 

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from simsched.policy import HookView, Plan, PlanView, Transfer, param, register
+from simsched.policy import (
+    SEVERAL_DOMAINS,
+    HookView,
+    Need,
+    Plan,
+    PlanView,
+    Transfer,
+    param,
+    register,
+)
 from simsched.policy.parts.clusters import IN_CLUSTER, OWN, AskingPolicy, Clusters
 from simsched.workload.graph import TaskGraph
 
@@ -33,6 +43,8 @@ class Cls(AskingPolicy):
     R. V. van Nieuwpoort, T. Kielmann, H. E. Bal, PPoPP 2001. Q. Chen, M. Guo, Springer 2017,
     section 4.3.3.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS,)
 
     threshold: int = param(1, low=0)
     most_in_flight: int = param(1, low=1)

@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from simsched.policy import HookView, Plan, PlanView, Transfer, register
+from simsched.policy import (
+    SEVERAL_DOMAINS,
+    HookView,
+    Need,
+    Plan,
+    PlanView,
+    Transfer,
+    register,
+)
 from simsched.policy.parts.clusters import IN_CLUSTER, OWN, AskingPolicy, Clusters
 from simsched.workload.graph import TaskGraph
 
@@ -26,6 +35,8 @@ class Crs(AskingPolicy):
     R. V. van Nieuwpoort, T. Kielmann, H. E. Bal, PPoPP 2001. Q. Chen, M. Guo, Springer 2017,
     section 4.3.4 and algorithm 4.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS,)
 
     def plan(self, view: PlanView, state: Clusters, graph: TaskGraph) -> Plan:
         return self._plan(OWN, IN_CLUSTER)

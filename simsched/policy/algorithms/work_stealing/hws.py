@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
+    SEVERAL_DOMAINS,
     AcquireStep,
+    Need,
     PlacedPolicy,
     Plan,
     PlanView,
@@ -57,6 +60,8 @@ class Hws(PlacedPolicy[None]):
     J.-N. Quintin, F. Wagner, *Hierarchical work-stealing*, Euro-Par 2010. Q. Chen, M. Guo, Springer
     2017, section 3.2.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS,)
 
     limit: int = param(0, low=0)
     root_level: int = param(1, low=0, high=1)

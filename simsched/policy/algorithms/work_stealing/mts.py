@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from simsched.policy import (
     PARENT_FIRST,
+    SEVERAL_DOMAINS,
     AcquireStep,
     HookView,
+    Need,
     PlacedPolicy,
     Plan,
     PlanView,
@@ -64,6 +67,8 @@ class Mts(PlacedPolicy[MtsState]):
     scheduling strategies for multicore NUMA systems*, IJHPCA 26(2), 2012. Q. Chen, M. Guo, Springer
     2017, section 3.2.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS,)
 
     victim: str = param("random", choices=("random", "nearest"))
     thief: str = param("first_worker", choices=("first_worker", "head_worker"))

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from simsched.policy import AcquireStep, PlacedPolicy, Plan, PlanView, Weighted, param, register
+from simsched.policy import (
+    SEVERAL_DOMAINS,
+    AcquireStep,
+    Need,
+    PlacedPolicy,
+    Plan,
+    PlanView,
+    Weighted,
+    param,
+    register,
+)
 from simsched.policy.algorithms.work_stealing.random_stealing import SPAWN_ORDERS
 from simsched.workload.graph import TaskGraph
 
@@ -32,6 +43,8 @@ class Pws(PlacedPolicy[None]):
     J.-N. Quintin, F. Wagner, *Hierarchical work-stealing*, Euro-Par 2010. Q. Chen, M. Guo, Springer
     2017, section 3.2.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS,)
 
     spawn: str = param("child_first", choices=tuple(SPAWN_ORDERS))
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
 from simsched.files.units import PER_PS
 from simsched.policy import (
     PARENT_FIRST,
+    SEVERAL_DOMAINS,
     AcquireStep,
     HookView,
+    Need,
     PlacedPolicy,
     Plan,
     PlanView,
@@ -57,6 +60,8 @@ class Tatl(PlacedPolicy[TatlState]):
     processors*, Procedia Computer Science 18, 2013. Q. Chen, M. Guo, Springer 2017, section 4.3.5
     and algorithm 5.
     """
+
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS,)
 
     capacity: int = param(64, low=2)
 
