@@ -130,7 +130,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "bound_work_s": "all operations at the speed of all cores in use",
         "bound_bandwidth_s": "bytes that caches cannot have kept, at the rate of all memory",
         "bound_s": "the largest of the three in each iteration, summed; the same for all policies",
-        "makespan_over_bound": "`makespan_s` over `bound_s`",
+        "makespan_over_bound": "`makespan_s` over `bound_s`; 1 if both are 0, NaN if only the "
+        "bound is",
         "bound_own_traffic_s": "the bytes of this run, placed as they were, through its busiest "
         "node or link",
     },

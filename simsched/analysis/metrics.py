@@ -8,6 +8,7 @@ the release of a successor when the last task ends is counted with the whole pay
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 from typing import Any
 
@@ -408,10 +409,13 @@ def _bounds(
     """
     bounds = lower_bounds(machine, program, worker_thread)
     makespan = summary.makespan_ps * PER_PS
+    over = math.nan if makespan > 0 else 1.0  # a program of no length is as short as it can be
+    if bounds.best_s > 0:
+        over = makespan / bounds.best_s
     return {
         "bound_critical_path_s": bounds.critical_path_s,
         "bound_work_s": bounds.work_s,
         "bound_bandwidth_s": bounds.bandwidth_s,
         "bound_s": bounds.best_s,
-        "makespan_over_bound": makespan / bounds.best_s if bounds.best_s > 0 else float("inf"),
+        "makespan_over_bound": over,
     }

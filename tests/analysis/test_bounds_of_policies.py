@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -169,3 +170,20 @@ def test_a_program_that_was_changed_is_not_generated_anew() -> None:
         lower_bounds(machine, program, machine.place_workers()).work_s for program in (made, cheap)
     )
     assert part < whole / 50  # creating tasks costs what it did
+
+
+def test_a_program_of_no_length_reaches_its_bound() -> None:
+    """0 over 0 was infinite, and its deviation over the seeds a warning of NumPy."""
+    machine = make_machine(domains=1, cores_per_domain=2, ops_per_s=1e9)
+    program = Workload("w", build_graph(np.zeros(2), successors=adjacency([0], [1], 2)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = simsched.run(machine, program, ["heft", "eager"], seeds=2, jobs=1)
+        table = result.table()
+    runs = result.runs.set_index("policy")
+    assert runs.loc["heft", "makespan_s"].tolist() == [0.0, 0.0]
+    assert runs.loc["heft", "makespan_over_bound"].tolist() == [1.0, 1.0]
+    # What its runtime costs is above every bound, and no number says how far.
+    assert (runs.loc["eager", "makespan_s"] > 0).all()
+    assert runs.loc["eager", "makespan_over_bound"].isna().all()
+    assert "inf" not in str(table)
