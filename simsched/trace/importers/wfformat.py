@@ -53,7 +53,7 @@ def _looks_like_wfformat(path: Path) -> bool:
 
 @trace_importer("wfformat", recognises=_looks_like_wfformat)
 def import_wfformat_recording(path: Path, *, starts: str = "executedAt") -> Recording:
-    """Scientific workflow executions in WfFormat JSON, versions 1.2 to 1.6.
+    """Scientific workflow executions in WfFormat JSON, versions 1.0 to 1.6.
 
     Parameters
     ----------

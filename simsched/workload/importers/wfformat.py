@@ -1,4 +1,4 @@
-"""Scientific workflows in WfFormat, the JSON of WfCommons, versions 1.2 to 1.6.
+"""Scientific workflows in WfFormat, the JSON of WfCommons, versions 1.0 to 1.6.
 
 What the file says becomes a task graph as follows.
 
@@ -50,7 +50,7 @@ from simsched.workload.importers._naming import check_named
 from simsched.workload.importers._source import number
 from simsched.workload.importers.registry import importer
 
-VERSIONS = ("1.2", "1.3", "1.4", "1.5", "1.6")
+VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6")
 UNITS = {"bytes": 1, "kB": 1000}
 PROGRAM = re.compile(r"(?:\S*/)?([\w.+-]{1,64})")
 RUNNING_NUMBER = re.compile(r"[_#.-](?:ID)?\d+$")
@@ -103,7 +103,7 @@ def import_wfformat(
     size_unit: Literal["bytes", "kB"] | None = None,
     task_cost: TaskCost | None = None,
 ) -> Workload:
-    """Scientific workflow executions in WfFormat JSON, versions 1.2 to 1.6.
+    """Scientific workflow executions in WfFormat JSON, versions 1.0 to 1.6.
 
     Parameters
     ----------
@@ -256,7 +256,7 @@ def _split_task(entry: Value, runs: dict[str, Value], sizes: dict[str, int]) -> 
 
 
 def _read_joint(top: Value, version: str, size_unit: str | None) -> _Instance:
-    """Read versions 1.2 to 1.4, in which one entry per task holds everything."""
+    """Read versions 1.0 to 1.4, in which one entry per task holds everything."""
     workflow = top.member("workflow")
     instance = _Instance([], {}, 0, _speeds(workflow, "speed"), size_unit or "bytes", "no files")
     sizes: dict[str, tuple[list[int], list[int]]] = {}  # where files are read and written

@@ -401,8 +401,8 @@ SPEC, RUN = ("workflow", "specification"), ("workflow", "execution")
     [
         (
             ("schemaVersion",),
-            "1.1",
-            "schemaVersion: found '1.1', accepted one of the versions 1.2, ",
+            "0.9",
+            "schemaVersion: found '0.9', accepted one of the versions 1.0, ",
         ),
         (("schemaVersion",), None, "found no key 'schemaVersion'"),
         (("workflow",), None, "top level: found no key 'workflow'"),
@@ -479,7 +479,7 @@ def test_ambiguous_names_cannot_be_referred_to(load):
 )
 def test_text_that_is_not_a_document(text, message, load):
     with pytest.raises(GraphError, match=message) as caught:
-        load(text)
+        load(text, format="wfformat")
     assert "\n" not in str(caught.value)
 
 
