@@ -25,7 +25,10 @@ from simsched.names.specs import Spec, parse_spec
 from simsched.workload.graph import Workload
 
 #: Endings of names; ``.gz`` may follow.
-SUFFIXES = (".json", ".graphml", ".dot", ".gv", ".csv", ".xml")
+SUFFIXES = (
+    *(".json", ".graphml", ".dot", ".gv", ".csv", ".xml"),
+    *(".dax", ".stg", ".tgff"),
+)
 ITERATIONS = Parameter("iterations", int, None, Bounds(1, 2**31 - 1), optional=True)
 
 

@@ -226,6 +226,27 @@ def read_graphml(folder: Path) -> object:
     return _graph(folder, "graphml")
 
 
+@reader("node_link", is_json=True)
+def read_node_link(folder: Path) -> object:
+    return _graph(folder, "node_link")
+
+
+def _importable(name: str, options: dict[str, object], **about: bool) -> None:
+    """Register the reader of task graphs of a format, with options that seeds need."""
+
+    def read(folder: Path) -> object:
+        from simsched.workload.importers import import_workload
+
+        return import_workload(_only(folder), name, **options)
+
+    reader(name, **about)(read)
+
+
+_importable("stg", {"cost_unit": "us", "bytes_per_unit": 3.5})
+_importable("tgff", {"cost": "time", "cost_unit": "us", "edge_bytes": "quantity"})
+_importable("alibaba", {})
+
+
 @reader("mir")
 def read_mir(folder: Path) -> object:
     return _recording(_only(folder), "mir", clock="2.1 GHz")

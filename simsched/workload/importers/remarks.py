@@ -27,6 +27,11 @@ def facts(workload: Workload) -> list[str]:
         found.append(f"cost of a task: run time, {times}" + (f" ({source})" if source else ""))
     if "edges_without_bytes" in about:
         found.append(f"edges without data: {about['edges_without_bytes']} of {edges}")
+    left_out = about.get("left_out")
+    if isinstance(left_out, dict):
+        found += [f"left out: {count} {what}" for what, count in left_out.items()]
+    if about.get("dependences_on_absent_tasks"):
+        found.append(f"dependences on absent tasks: {about['dependences_on_absent_tasks']}")
     if "files_of_size_zero" in about:
         sizes = f"{about['files_of_size_zero']} of {about.get('files')}"
         found.append(f"files of size zero, left out: {sizes}")
@@ -40,8 +45,9 @@ def doubts(workload: Workload) -> list[str]:
     about, edges = workload.parameters, workload.graph.n_edges
     found = []
     if edges and about.get("edges_without_bytes") == edges:
-        unnamed = "edge_bytes" in about and about["edge_bytes"] is None
-        found.append("no edge carries data" + " (edge_bytes is not given)" * unnamed)
+        options = ("edge_bytes", "bytes_per_unit")
+        unnamed = next((f" ({key} is not given)" for key in options if key in about), "")
+        found.append(f"no edge carries data{unnamed * all(about.get(k) is None for k in options)}")
     if about.get("size_unit") == "kB" and "Makeflow" in str(about.get("size_unit_source")):
         found.append(
             "sizes of files are taken times 1000, because Makeflow states kB under sizeInBytes; "

@@ -1,0 +1,140 @@
+"""Node-link JSON, as NetworkX and D3 write graphs.
+
+``nodes`` and ``links`` (NetworkX before 3.4, D3) or ``edges`` (since) are lists of objects. A node
+is called by its ``id``; where no node has one, as in old files of D3, by its place in the list. All
+other members of nodes and edges are attributes, whose meaning options say, as for DOT. Our own
+graphs, written with ``networkx.node_link_data(to_networkx(workload))``, come back without loss.
+
+NetworkX takes a file without ``directed`` for an undirected graph and adds nodes that only edges
+mention. Here edges lead from source to target unless the file denies it, and unknown ends are
+errors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+
+from simsched.files.errors import GraphError
+from simsched.files.json_members import members
+from simsched.workload.graph import Workload
+from simsched.workload.importers._foreign import Cost, Speed
+from simsched.workload.importers._given_costs import TaskCost
+from simsched.workload.importers._json import Value, read_json
+from simsched.workload.importers.networkx_graph import from_networkx
+from simsched.workload.importers.registry import importer
+
+EDGE_KEYS = ("links", "edges")
+KEYS = {*EDGE_KEYS, "directed", "multigraph"}  #: that stand beside the list of nodes
+MAX_DEPTH = 10
+
+
+def _looks_like_node_link(head: bytes) -> bool:
+    """Say whether a file has a list of nodes and another key of the format on its top level."""
+    found = members(head.decode("utf-8", "replace"))
+    return found.get("nodes") == "[" and not KEYS.isdisjoint(found)
+
+
+@importer("node_link", suffixes=(".json", ".json.gz"), recognises=_looks_like_node_link)
+def import_node_link(
+    path: Path,
+    *,
+    cost: Cost | None = None,
+    cost_unit: str | None = None,
+    reference_speed: Speed | None = None,
+    edge_bytes: str | None = None,
+    task_class: str | None = None,
+    task_cost: TaskCost | None = None,
+) -> Workload:
+    """Task graphs in the node-link JSON of NetworkX, simsched's own or with named attributes.
+
+    Parameters
+    ----------
+    path : Path
+        The file, gzip or not; edges under ``links`` or ``edges``.
+    cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost
+        As for :func:`~simsched.workload.importers.from_networkx`; not for our own files.
+    """
+    return from_networkx(
+        _graph(read_json(path)),
+        cost=cost,
+        cost_unit=cost_unit,
+        reference_speed=reference_speed,
+        edge_bytes=edge_bytes,
+        task_class=task_class,
+        task_cost=task_cost,
+        source=str(path),
+    )
+
+
+def _graph(top: Value) -> nx.Graph[Any]:
+    """Return the graph of a document."""
+    if not _flag(top, "directed", default=True):
+        raise GraphError(f"{top.where}: directed: found false, accepted true: a task graph")
+    several = _flag(top, "multigraph", default=False)
+    graph: nx.Graph[Any] = nx.MultiDiGraph() if several else nx.DiGraph()
+    about = top.get("graph")
+    if about is not None and about.value != []:  # as NetworkX wrote no attributes before 1.9
+        graph.graph.update(_members(about, ()))
+    nodes = top.member("nodes").items()
+    named = any(node.get("id") is not None for node in nodes)
+    for number, node in enumerate(nodes):
+        name = _name(node.member("id")) if named else number
+        if name in graph:
+            raise GraphError(f"{node.where}: found node {str(name)!r} a second time")
+        graph.add_node(name)
+        graph.nodes[name].update(_members(node, ("id",)))
+    for edge in _edges(top).items():
+        ends = [_end(edge.member(key), graph) for key in ("source", "target")]
+        data = _members(edge, ("source", "target", "key") if several else ("source", "target"))
+        key = graph.add_edge(*ends)
+        graph.edges[(*ends, key) if several else tuple(ends)].update(data)
+    return graph
+
+
+def _edges(top: Value) -> Value:
+    """Return the list of edges."""
+    found = [top.get(key) for key in EDGE_KEYS]
+    if all(found):
+        raise GraphError(f"{top.where}: found both 'links' and 'edges', accepted one of them")
+    return top.member(*EDGE_KEYS)
+
+
+def _flag(top: Value, key: str, *, default: bool) -> bool:
+    """Return a member that is true or false."""
+    found = top.get(key)
+    if found is None:
+        return default
+    if not isinstance(found.value, bool):
+        raise found.error("true or false")
+    return found.value
+
+
+def _members(owner: Value, without: tuple[str, ...]) -> dict[str, object]:
+    """Return the members of an object, those of the format left out."""
+    if not isinstance(owner.value, dict):
+        raise owner.error("an object")
+    return {key: value for key, value in owner.value.items() if key not in without}
+
+
+def _name(value: Value) -> Any:
+    """Return the name of a node as NetworkX has it: text, a number, or a tuple from a list."""
+
+    def plain(found: object, depth: int) -> Any:
+        if isinstance(found, list) and depth < MAX_DEPTH:
+            return tuple(plain(part, depth + 1) for part in found)
+        if isinstance(found, bool) or not isinstance(found, (str, int, float)):
+            raise value.error("text, a number or a list of them")
+        return found
+
+    return plain(value.value, 0)
+
+
+def _end(value: Value, graph: nx.Graph[Any]) -> Any:
+    """Return an end of an edge, which has to be a node."""
+    name = _name(value)
+    if name not in graph:
+        raise value.error("the id of a node")
+    return name
