@@ -10,7 +10,8 @@ Time inside tasks is divided segment by segment with the event trace:
 * What is left was spent waiting for data. It is divided in proportion to what the data would have
   taken without computation: bytes at the cap of the local path (*memory*, the price of having
   missed the caches), the longer latency and lower cap of the path really taken (*remote*), the rest
-  of each flow's duration (*wait NODE*: the bandwidth of that node or of a link to it was shared),
+  of each flow's duration (*wait KIND: CAUSE*: the controller, a link or a cache on the way to
+  memory of that kind was shared; :mod:`simsched.analysis.waits`),
   and, as long as what did not come from memory can take, hits in caches (*cache*). What none of
   these explains, such as the cost of a swap of threads, is compute, too.
 * A segment that a worker loses in the middle (preempted or killed) has a flow whose path is not
@@ -20,6 +21,8 @@ Before that, what an access waited for page faults and for pages to move is take
 with the time of workers that copy blocks. Faults cost what the machine says. The rest of the run's
 `page_fault_ps` is what moves took; it is divided among the accesses that moved their block, in
 proportion to what they lasted longer than faults, flows and operations explain.
+
+Idle time has the causes of :mod:`simsched.analysis.idle`, exactly.
 
 Parts are seconds of the mean worker, so that runs with different numbers of workers compare.
 """
@@ -32,7 +35,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.analysis.idle import CAUSES, IdleCauses, idle_causes
 from simsched.analysis.rates import Rates
+from simsched.analysis.supply import BETWEEN
+from simsched.analysis.waits import WAIT_CAUSES, Bottlenecks
 from simsched.engine.interface.problem import Problem
 from simsched.engine.paths import path_nodes
 from simsched.engine.problem import make_problem
@@ -40,16 +46,25 @@ from simsched.files.units import PER_PS
 from simsched.policy.contract.base import Placement
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Trace
-from simsched.workload.division import divided
 from simsched.workload.graph import TaskGraph
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 COMPUTE, CACHE, MEMORY, REMOTE = "compute", "cache", "memory", "remote"
-WAIT = "wait "  #: followed by the name of a memory node
+WAIT = "wait {}: {}"  #: kind of the memory node, and one of `WAIT_CAUSES`
 SPAWN, STEAL, POOLS = "spawn", "steal", "pools"
-MIGRATION, BETWEEN, IDLE = "migration", "between iterations", "idle"
+MIGRATION = "migration"
+IDLE = "idle: {}"  #: one of `CAUSES`
+
+
+def group_of(part: str) -> str:
+    """Return what a part belongs to: idle time, waiting for a kind of memory, or itself.
+
+    >>> group_of("wait DRAM: link"), group_of("compute")
+    ('wait DRAM', 'compute')
+    """
+    return part.partition(": ")[0]
 
 
 @dataclass(frozen=True)
@@ -59,6 +74,8 @@ class TimeParts:
     makespan_s: float
     #: Parts in a fixed order; their sum is `makespan_s` up to rounding.
     seconds: dict[str, float]
+    #: Why workers were idle, in more detail.
+    idle: IdleCauses
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,12 +101,13 @@ class _Segments:
     #: Whether the block moved to the worker.
     moves_page: NDArray[np.bool_]
     #: Memory flows that have ended, shape (n_flows,): to which access they belong, the row of their
-    #: end, their path, bytes and duration.
+    #: end, their path, bytes, duration and end.
     flow_segment: IntArray
     flow_row: IntArray
     flow_path: IntArray
     flow_bytes: IntArray
     flow_ps: FloatArray
+    flow_end_ps: IntArray
 
 
 class _Model:
@@ -106,6 +124,10 @@ class _Model:
             seed=run.seed,
         )
         self.problem = problem
+        kinds = [node.kind for node in machine.nodes]
+        self.kinds = list(dict.fromkeys(kinds))
+        self.node_kind = np.array([self.kinds.index(kind) for kind in kinds])
+        self.bottlenecks = Bottlenecks(run)
         self.rates = Rates(problem, trace)
         self.node = path_nodes(machine, run.worker_thread)
         self.cap_level = _cap_levels(self.problem)
@@ -195,27 +217,19 @@ def time_parts(run: Run) -> TimeParts:
     if run.trace is None:
         raise ValueError("run: found no event trace, accepted: a run with events=True")
     model = _Model(run, run.trace)
-    names = [node.name for node in run.machine.nodes]
-    parts = [CACHE, MEMORY, REMOTE, *(WAIT + name for name in names), MIGRATION]
-    waiting = dict.fromkeys(parts, 0.0)
+    waits = [WAIT.format(kind, cause) for kind in model.kinds for cause in WAIT_CAUSES]
+    waiting = dict.fromkeys([CACHE, MEMORY, REMOTE, *waits, MIGRATION], 0.0)
     share = _share_of_moves(run, model)
     for graph, segments in _accesses(run):
-        _add_waiting(waiting, model, graph, segments, names, share)
-    return _assemble(run, waiting, _steal_ps(run.trace))
+        _add_waiting(waiting, model, graph, segments, waits, share)
+    return _assemble(run, waiting, _steal_ps(run.trace), idle_causes(run))
 
 
 def _accesses(run: Run) -> Iterator[tuple[TaskGraph, _Segments]]:
     """Yield the graph and the accesses of every iteration."""
     assert run.trace is not None
     for number, begin, events in _iterations(run.trace):
-        yield _graph(run, number), _segments(events, begin)
-
-
-def _graph(run: Run, iteration: int) -> TaskGraph:
-    workload, units = run.workload, run.summary.part_units
-    if workload.division is not None and units.size:
-        return divided(workload.graph, workload.division, units[iteration - 1])
-    return workload.graph_of(iteration)
+        yield run.graph_of(number), _segments(events, begin)
 
 
 def _share_of_moves(run: Run, model: _Model) -> float:
@@ -279,6 +293,7 @@ def _segments(events: dict[str, NDArray[np.int64]], first_row: int) -> _Segments
         flow_path=events["arg0"][order][flows],
         flow_bytes=arg1[flows],
         flow_ps=(time[flows] - time[flows - 1]).astype(np.float64),
+        flow_end_ps=time[flows],
     )
 
 
@@ -344,7 +359,7 @@ def _add_waiting(
     model: _Model,
     graph: TaskGraph,
     segments: _Segments,
-    names: list[str],
+    waits: list[str],
     share: float,
 ) -> None:
     """Add what the accesses of one iteration waited for, in picoseconds of all workers.
@@ -385,9 +400,12 @@ def _add_waiting(
     flow_scale = scale[segments.flow_segment]
     waiting[MEMORY] += float((memory * flow_scale).sum())
     waiting[REMOTE] += float((remote * flow_scale).sum())
-    per_node = np.bincount(model.node[flow_path], weights=wait * flow_scale, minlength=len(names))
-    for name, value in zip(names, per_node.tolist(), strict=True):
-        waiting[WAIT + name] += value
+    end = segments.flow_end_ps.astype(np.float64)
+    cause = model.bottlenecks.causes(flow_path, end - segments.flow_ps, end)
+    place = model.node_kind[model.node[flow_path]] * len(WAIT_CAUSES) + cause
+    sums = np.bincount(place, weights=wait * flow_scale, minlength=len(waits))
+    for name, value in zip(waits, sums.tolist(), strict=True):
+        waiting[name] += value
 
 
 def _steal_ps(trace: Trace) -> int:
@@ -398,7 +416,7 @@ def _steal_ps(trace: Trace) -> int:
     return int(trace.events["arg1"][taken].sum())
 
 
-def _assemble(run: Run, waiting: dict[str, float], steal_ps: int) -> TimeParts:
+def _assemble(run: Run, waiting: dict[str, float], steal_ps: int, idle: IdleCauses) -> TimeParts:
     """Return all parts for the mean worker."""
     summary = run.summary
     n = len(summary.worker_busy_ps)
@@ -411,14 +429,17 @@ def _assemble(run: Run, waiting: dict[str, float], steal_ps: int) -> TimeParts:
             summary.worker_migrate_ps,
         )
     )
-    apart = max(copying - summary.move_ps, 0)
-    between = max(n * int(summary.iteration_overhead_ps.sum()) - apart, 0)
+    idle_ps = {cause: int(time.sum()) for cause, time in idle.by_cause().items()}
+    # What is still being paid for when the run ends: mostly releases of successors.
+    unpaid = busy + spawn + acquire + copying + int(idle.idle_ps.sum()) - summary.makespan_ps * n
+    never_spawned = min(unpaid, spawn)
+    between = idle_ps.pop(BETWEEN, 0)
     stalls = waiting.pop(MIGRATION)
     compute = busy - stalls - sum(waiting.values())
-    parts = {COMPUTE: compute, **waiting, SPAWN: float(spawn)}
-    parts |= {STEAL: float(steal_ps), POOLS: float(acquire - steal_ps)}
+    parts = {COMPUTE: compute, **waiting, SPAWN: float(spawn - never_spawned)}
+    pools = acquire - steal_ps - (unpaid - never_spawned)
+    parts |= {STEAL: float(steal_ps), POOLS: float(pools)}
     parts |= {MIGRATION: copying + stalls, BETWEEN: float(between)}
-    parts[IDLE] = summary.makespan_ps * n - busy - spawn - acquire - copying - between
-    return TimeParts(
-        summary.makespan_ps * PER_PS, {name: value * PER_PS / n for name, value in parts.items()}
-    )
+    parts |= {IDLE.format(c): float(idle_ps.get(c, 0)) for c in CAUSES if c != BETWEEN}
+    seconds = {name: value * PER_PS / n for name, value in parts.items()}
+    return TimeParts(summary.makespan_ps * PER_PS, seconds, idle)

@@ -52,7 +52,7 @@ def compare_command(
     Both are simulated again with their event traces; times are means over the seeds.
     """
     from simsched.experiment.compare import Difference, measure_side
-    from simsched.report.compare import difference_table
+    from simsched.report.compare import difference_table, pools_table
 
     check_output(output, ".png")
     sides = [_cells(text, experiment, assignments or []) for text in (first, second)]
@@ -70,7 +70,7 @@ def compare_command(
     if as_json:
         print_json(found.document())
     else:
-        say(difference_table(found))
+        say(*filter(None, (difference_table(found), pools_table(found))))
 
 
 def _cells(text: str, experiment: str | None, changes: list[str]) -> list[Cell]:

@@ -34,6 +34,7 @@ from simsched.policy.contract.base import (
     Wake,
 )
 from simsched.policy.contract.executions import Duplicate
+from simsched.policy.contract.plan import PoolGroup
 from simsched.policy.contract.records import NO_SIZES, check_record, said_of, told
 
 #: So many wakes an instant may have, beside some for each task and worker: a policy that always
@@ -61,6 +62,7 @@ class PolicyHooks:
         self.wants_on_landing = policy.overrides("on_landing")
         self.wants_on_timer = policy.overrides("on_timer")
         self.wants_on_wake = policy.overrides("on_wake")
+        self.pool_groups: list[tuple[PoolGroup, ...]] = []  # of each iteration
         self.decisions = 0
         self.decision_ps = 0
         self.orders: list[ResolvedPlan] = []
@@ -83,6 +85,7 @@ class PolicyHooks:
         self._problem = problem
         n_tasks, n_workers = len(resolved.group_of), problem.n_workers
         instances = problem.instances()
+        self.pool_groups.append(plan.pool_groups)
         self._counts = [instances[group.scope] for group in plan.pool_groups]
         self._scopes = [group.scope for group in plan.pool_groups]
         self._sizes = {

@@ -174,6 +174,7 @@ def _run(
         state,
         found.misfits,
         found.decisions.hexdigest(),
+        tuple(hooks.pool_groups),
     )
 
 

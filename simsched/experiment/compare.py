@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 from simsched.analysis.waterfall import time_parts
 from simsched.experiment.cell_run import repeated_run
@@ -15,6 +15,8 @@ from simsched.files.yaml_reader import Document
 from simsched.names.specs import parse_spec, split_outside
 from simsched.names.user_code import is_file_spec
 from simsched.policy.contract.registry import list_policies
+
+Key = TypeVar("Key")
 
 #: Times below this part of the makespan are what rounding leaves of sums.
 NOISE = 1e-12
@@ -31,6 +33,8 @@ class Side:
     makespan_s: float
     #: Parts of the makespan; see :mod:`simsched.analysis.waterfall`.
     seconds: dict[str, float]
+    #: Idle time of the mean worker by cause and detail; see :mod:`simsched.analysis.idle`.
+    idle_s: dict[tuple[str, str], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,10 @@ def _plain(side: Side) -> dict[str, Any]:
         "seeds": list(side.seeds),
         "makespan_s": side.makespan_s,
         "parts_s": side.seconds,
+        "idle": [
+            {"cause": cause, "detail": detail, "seconds": seconds}
+            for (cause, detail), seconds in side.idle_s.items()
+        ],
     }
 
 
@@ -175,10 +183,16 @@ def measure_side(cells: Sequence[Cell]) -> Side:
     """Simulate runs that differ in their seed and return the mean of their parts."""
     found = [time_parts(repeated_run(cell, events=True)) for cell in cells]
     first, n = cells[0], len(cells)
-    names = list(dict.fromkeys(name for parts in found for name in parts.seconds))
     return Side(
         first.label.rpartition(" seed ")[0],
         tuple(cell.seed for cell in cells),
         sum(parts.makespan_s for parts in found) / n,
-        {name: sum(parts.seconds.get(name, 0.0) for parts in found) / n for name in names},
+        _mean([parts.seconds for parts in found]),
+        _mean([parts.idle.mean_s() for parts in found]),
     )
+
+
+def _mean(each: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
+    """Return means over mappings; what one does not have is 0."""
+    names = dict.fromkeys(name for one in each for name in one)
+    return {name: sum(one.get(name, 0.0) for one in each) / len(each) for name in names}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from simsched.analysis.idle import idle_causes
 from simsched.analysis.recordings import recording_of
 from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
@@ -118,3 +119,25 @@ def events_frame(run: Run) -> pd.DataFrame:
     columns: dict[str, Any] = dict(run.trace.events)
     columns["kind"] = pd.Categorical.from_codes(columns["kind"], categories=names)
     return with_units(pd.DataFrame(columns))
+
+
+def idle_frame(run: Run) -> pd.DataFrame:
+    """Return one row per worker and cause of its idle time: :meth:`simsched.Result.idle`."""
+    import pandas as pd
+
+    domain = run.machine.thread_domain[run.worker_thread].tolist()
+    rows = [
+        {
+            "worker": worker,
+            "domain": domain[worker],
+            "cause": cause,
+            "detail": detail,
+            "idle_ps": int(time),
+            "idle_s": int(time) * PER_PS,
+        }
+        for (cause, detail), times in idle_causes(run).ps.items()
+        for worker, time in enumerate(times.tolist())
+        if time
+    ]
+    columns = ["worker", "domain", "cause", "detail", "idle_ps", "idle_s"]
+    return with_units(pd.DataFrame(rows, columns=columns))

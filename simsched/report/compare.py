@@ -1,34 +1,88 @@
-"""A comparison of two runs as a table."""
+"""A comparison of two runs as tables."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.table import Table
 
+from simsched.analysis.supply import BETWEEN
+from simsched.analysis.waterfall import group_of
 from simsched.experiment.compare import Difference
+from simsched.report.tables import scaled
 from simsched.report.terminal import plain_table
+
+#: Idle time with a detail that is shorter than this part of the makespan is not shown.
+LEAST_SHARE = 1e-3
 
 
 def difference_table(found: Difference) -> Table:
-    """Return the parts of both makespans and their differences, which add up."""
+    """Return the parts of both makespans and their differences, which add up.
+
+    Parts of one group are below the sum of the group.
+    """
     first, second = found.first, found.second
-    sides = (f"A: {first.label} [s]", f"B: {second.label} [s]")
-    whole = first.makespan_s or 1.0
-    rows = []
-    for name, change in found.seconds.items():
-        values = [found.cleared(side.seconds.get(name, 0.0)) for side in (first, second)]
-        if any(values):
-            rows.append((name, *map(_number, values), _signed(change), _percent(change / whole)))
+    title, factor = scaled("time_s", [first.makespan_s, second.makespan_s])
+    unit = title.partition(" ")[2]
+    sides = (f"A: {first.label} {unit}", f"B: {second.label} {unit}")
+
+    def row(name: str, before: float, after: float) -> tuple[str, ...]:
+        change = found.cleared(after - before)
+        values = (_number(found.cleared(value) / factor) for value in (before, after))
+        return name, *values, _signed(change / factor), _percent(change / (first.makespan_s or 1.0))
+
     table = plain_table(
-        ("part", *sides, "B - A [s]", "of A's makespan"),
-        rows,
+        ("part", *sides, f"B - A {unit}", "of A's makespan"),
+        (row(*each) for each in _grouped(found)),
         left=("part",),
         fold=sides,
+        whole=("part",),
         title="Where the time went, per worker",
     )
     table.add_section()
-    row = (_number(first.makespan_s), _number(second.makespan_s), _signed(found.change_s))
-    table.add_row("makespan", *row, _percent(found.change_s / whole), style="bold")
+    table.add_row(*row("makespan", first.makespan_s, second.makespan_s), style="bold")
     return table
+
+
+def _grouped(found: Difference) -> Iterator[tuple[str, float, float]]:
+    """Yield the parts that are not empty, each group of several after its sum."""
+    groups: dict[str, list[tuple[str, float, float]]] = {}
+    for name in found.seconds:
+        before, after = (side.seconds.get(name, 0.0) for side in (found.first, found.second))
+        if found.cleared(before) or found.cleared(after):
+            groups.setdefault(group_of(name), []).append((name, before, after))
+    for group, parts in groups.items():
+        if parts[0][0] == group:
+            yield parts[0]
+            continue
+        yield group, sum(part[1] for part in parts), sum(part[2] for part in parts)
+        for name, before, after in parts:
+            yield name.replace(f"{group}: ", "  "), before, after
+
+
+def pools_table(found: Difference) -> Table | None:
+    """Return in which pools tasks were ready while workers were idle, and what else is known.
+
+    None where that is less than a thousandth of the makespan on both sides.
+    """
+    sides = found.first, found.second
+    longest = max(side.makespan_s for side in sides)
+    keys = dict.fromkeys(key for side in sides for key in side.idle_s)
+    values = {
+        (cause, detail): [side.idle_s.get((cause, detail), 0.0) for side in sides]
+        for cause, detail in keys
+        if detail and cause != BETWEEN
+    }
+    values = {key: pair for key, pair in values.items() if max(pair) >= LEAST_SHARE * longest}
+    if not values:
+        return None
+    title, factor = scaled("time_s", [value for pair in values.values() for value in pair])
+    unit = title.partition(" ")[2]
+    rows = [(*key, *(_number(value / factor) for value in pair)) for key, pair in values.items()]
+    heads = ("idle because", "more exactly", f"A {unit}", f"B {unit}")
+    return plain_table(
+        heads, rows, left=heads[:2], fold=heads[1:2], title="Idle time in detail, per worker"
+    )
 
 
 def _number(value: float) -> str:

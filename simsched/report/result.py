@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import simsched
 from simsched.experiment import frames
-from simsched.experiment.single_run import events_frame, tasks_frame
+from simsched.experiment.single_run import events_frame, idle_frame, tasks_frame
 from simsched.experiment.summary import Line
 from simsched.report.description import Description, Table
 from simsched.report.html import html
@@ -142,6 +142,23 @@ class Result(ResultData):
             `task`, `iteration`, `arg0`, `arg1`; docs/semantics.md says what they mean.
         """
         return events_frame(self.simulate(which, iterations=iterations))
+
+    def idle(self, which: str = "") -> pd.DataFrame:
+        """Return why the workers of one run were idle.
+
+        Parameters
+        ----------
+        which : str, optional
+            See :meth:`simulate`.
+
+        Returns
+        -------
+        DataFrame
+            One row per worker and cause: `worker`, `domain`, `cause`, `detail`, `idle_ps`,
+            `idle_s`. All rows of a worker add up to its idle time; docs/comparing.md explains
+            causes.
+        """
+        return idle_frame(self.simulate(which))
 
     def text(self) -> str:
         """Return the comparison as the command line prints it.

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from simsched.files.units import PER_PS
 from simsched.machine.model import IntArray, Machine
 from simsched.policy.contract.base import Policy
+from simsched.policy.contract.plan import PoolGroup
 from simsched.trace.schema import Summary, Trace
-from simsched.workload.graph import Workload
+from simsched.workload.division import divided
+from simsched.workload.graph import TaskGraph, Workload
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,8 @@ class Run:
     decisions : str
         Hash of which worker has executed which task in which iteration, of where blocks were, and
         of when iterations have begun and ended.
+    pool_groups : sequence of tuple of PoolGroup
+        Pools of each iteration, by the numbers that events name.
     """
 
     machine: Machine
@@ -53,6 +58,25 @@ class Run:
     state: Any = None
     misfits: tuple[str, ...] = ()
     decisions: str = ""
+    pool_groups: Sequence[tuple[PoolGroup, ...]] = ()
+
+    def graph_of(self, iteration: int) -> TaskGraph:
+        """Return what an iteration of the run has executed, as its work was divided.
+
+        Parameters
+        ----------
+        iteration : int
+            Its number; 0 for the initialisation.
+
+        Returns
+        -------
+        TaskGraph
+            That of the program as the policy's runtime ran it.
+        """
+        workload, units = self.workload, self.summary.part_units
+        if workload.division is not None and units.size:
+            return divided(workload.graph, workload.division, units[iteration - 1])
+        return workload.graph_of(iteration)
 
     @property
     def makespan_s(self) -> float:

@@ -54,7 +54,7 @@ def test_two_workers_on_one_controller_wait_half_of_the_time() -> None:
     machine = make_machine(domains=1, cores_per_domain=2, core_cap_bytes_per_s=10e9)
     parts = parts_of(machine, reading(4), 2)
     assert parts.seconds["memory"] == pytest.approx(2 * MB / 10e9)
-    assert parts.seconds[f"wait {machine.nodes[0].name}"] == pytest.approx(2 * MB / 10e9)
+    assert parts.seconds["wait DRAM: controller"] == pytest.approx(2 * MB / 10e9)
 
 
 def test_computation_that_hides_its_accesses_leaves_no_waiting() -> None:
@@ -168,7 +168,7 @@ def test_a_slower_path_without_others_on_it_is_remote_not_waiting() -> None:
     parts = parts_of(replace(machine, paths=slower), reading(4), 1, placement="interleave")
     assert parts.seconds["memory"] == pytest.approx(4 * MB / 10e9)
     assert parts.seconds["remote"] == pytest.approx(2 * (MB / 5e9 - MB / 10e9))
-    assert sum(parts.seconds[f"wait {node.name}"] for node in machine.nodes) == pytest.approx(0)
+    assert parts.seconds["wait DRAM: controller"] == pytest.approx(0)
 
 
 def test_copies_are_migration_and_waiting_for_them_is_between_iterations() -> None:
@@ -203,3 +203,17 @@ def test_what_writes_cost_more_far_away_is_remote_too() -> None:
     parts = parts_of(replace(machine, paths=paths), workload, 1, placement="interleave")
     assert parts.seconds["memory"] == pytest.approx(4 * MB / 8e9)
     assert parts.seconds["remote"] == pytest.approx(2 * (MB / 4e9 - MB / 8e9))
+
+
+def test_waiting_is_for_the_link_where_that_is_narrower_than_the_controller() -> None:
+    machine = make_machine(
+        domains=2,
+        cores_per_domain=2,
+        core_cap_bytes_per_s=10e9,
+        dram_bandwidth_bytes_per_s=20e9,
+        link_bandwidth_bytes_per_s=2e9,
+    )
+    parts = parts_of(machine, reading(16), 4, placement="interleave")
+    assert_adds_up(parts)
+    assert parts.seconds["wait DRAM: link"] > 0.1 * parts.makespan_s
+    assert parts.seconds["wait DRAM: controller"] < 1e-3 * parts.makespan_s

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.policies import CentralQueue
-from simsched.analysis.waterfall import time_parts
+from simsched.analysis.waterfall import group_of, time_parts
 from simsched.engine.run import simulate
 from simsched.machine.model import Change, CoreGroup, Machine
 from simsched.machine.synthetic import make_machine
@@ -91,12 +91,14 @@ def run(backend: str, machine: Machine, graph: TaskGraph, policy: Deciding | Non
 
 
 def sums_us(result: Run) -> dict[str, float]:
-    """Microseconds of all workers in each part that is not empty."""
+    """Microseconds of all workers in each part, or group of parts, that is not empty."""
     parts, n = time_parts(result), len(result.worker_thread)
     assert sum(parts.seconds.values()) == pytest.approx(parts.makespan_s, rel=1e-9)
     if not result.machine.caches:
         assert parts.seconds["cache"] == 0.0
-    found = {name: value * n * 1e6 for name, value in parts.seconds.items()}
+    found: dict[str, float] = {}
+    for name, value in parts.seconds.items():
+        found[group_of(name)] = found.get(group_of(name), 0.0) + value * n * 1e6
     return {name: value for name, value in found.items() if abs(value) > 1e-6}
 
 

@@ -11,7 +11,7 @@ from simsched.experiment.cells import Cell
 from simsched.experiment.compare import Difference, Side, measure_side, select_cells
 from simsched.experiment.study import Study
 from simsched.files.errors import ConfigurationError
-from simsched.report.compare import difference_table
+from simsched.report.compare import difference_table, pools_table
 
 EXPERIMENT: dict[str, Any] = {
     "name": "two",
@@ -42,16 +42,51 @@ def test_parts_add_up_to_the_difference(cells: list[Cell]) -> None:
 
 
 def test_what_rounding_leaves_of_sums_is_no_difference() -> None:
-    first = Side("A", (0,), 0.3, {"compute": 0.3, "memory": 5e-17, "idle": 0.0})
-    second = Side("B", (0,), 0.1 + 0.2, {"compute": 0.1 + 0.2 - 1e-6, "memory": 0.0, "idle": 1e-6})
+    first = Side("A", (0,), 0.3, {"compute": 0.3, "memory": 5e-17, "idle: tail": 0.0})
+    second = Side(
+        "B", (0,), 0.1 + 0.2, {"compute": 0.1 + 0.2 - 1e-6, "memory": 0.0, "idle: tail": 1e-6}
+    )
     found = Difference(first, second)
     assert second.makespan_s != first.makespan_s
-    assert found.seconds == {"compute": pytest.approx(-1e-6), "memory": 0.0, "idle": 1e-6}
+    assert found.seconds == {"compute": pytest.approx(-1e-6), "memory": 0.0, "idle: tail": 1e-6}
     assert found.document()["difference_s"] == 0.0
     table = difference_table(found)
     shown = dict(zip(*(map(str, table.columns[i].cells) for i in (0, 3)), strict=True))
-    assert shown == {"compute": "-1e-06", "idle": "+1e-06", "makespan": "0"}
-    assert list(map(str, table.columns[4].cells)) == ["-0.0 %", "+0.0 %", "0 %"]
+    assert shown == {
+        "compute": "-0.001",
+        "idle": "+0.001",
+        "  tail": "+0.001",
+        "makespan": "0",
+    }
+    assert list(map(str, table.columns[4].cells)) == ["-0.0 %", "+0.0 %", "+0.0 %", "0 %"]
+    assert str(table.columns[3].header) == "B - A [ms]"
+
+
+def test_groups_of_parts_have_sums() -> None:
+    waits = {"wait DRAM: controller": 1.0, "wait DRAM: link": 0.5, "wait HBM: link": 0.0}
+    first = Side("A", (0,), 3.0, {"compute": 1.0, **waits, "idle: kept": 0.5})
+    second = Side("B", (0,), 1.0, {"compute": 1.0, **dict.fromkeys(waits, 0.0)})
+    table = difference_table(Difference(first, second))
+    shown = dict(zip(*(map(str, table.columns[i].cells) for i in (0, 1)), strict=True))
+    assert shown == {
+        "compute": "1",
+        "wait DRAM": "1.5",
+        "  controller": "1",
+        "  link": "0.5",
+        "idle": "0.5",
+        "  kept": "0.5",
+        "makespan": "3",
+    }
+
+
+def test_pools_that_keep_tasks_are_listed() -> None:
+    idle = {("kept", "pool deque of other domains"): 0.2, ("tail", ""): 0.4, ("kept", "x"): 1e-5}
+    side = Side("A", (0,), 1.0, {"idle: kept": 0.2}, idle)
+    table = pools_table(Difference(side, side))
+    assert table is not None
+    assert [str(cell) for cell in table.columns[1].cells] == ["pool deque of other domains"]
+    nothing = Side("A", (0,), 1.0, {"compute": 1.0})
+    assert pools_table(Difference(nothing, nothing)) is None
 
 
 def test_a_policy_with_commas_in_brackets_is_one_word(cells: list[Cell]) -> None:

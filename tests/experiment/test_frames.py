@@ -97,6 +97,12 @@ def test_runs_without_them_have_no_jobs_and_services(result: simsched.Result) ->
     assert (len(result.jobs), len(result.services)) == (0, 0)
 
 
+def test_causes_of_idle_time_add_up_for_every_worker(result: simsched.Result) -> None:
+    idle = result.idle("work_sharing").groupby("worker").idle_s.sum()
+    expected = result["work_sharing"].rows[0]["worker_idle_s"]
+    assert idle.reindex(range(len(expected)), fill_value=0.0).tolist() == pytest.approx(expected)
+
+
 def test_tasks_and_events_of_one_run(result: simsched.Result) -> None:
     tasks = result.tasks("work_sharing")
     row = result["work_sharing"].rows[0]

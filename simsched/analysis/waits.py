@@ -1,0 +1,61 @@
+"""What held back memory flows that shared their way: a controller, a link or a cache.
+
+A trace says how long a flow took, not where it was held back. That is told by what else was moved
+meanwhile: of what the flow crosses, the resource with the largest part of its bandwidth in use.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.engine.ways import ways_of
+from simsched.machine.resources import Resources
+from simsched.trace.flows import copies_of, flows_of, passing
+from simsched.trace.run import Run
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+CONTROLLER, LINK, CACHE = WAIT_CAUSES = ("controller", "link", "cache")
+BINS = 400  #: of time, over which use is averaged at the least
+
+
+class Bottlenecks:
+    """How much of what flows cross is in use over a run."""
+
+    def __init__(self, run: Run) -> None:
+        assert run.trace is not None
+        machine = run.machine
+        self._ways = ways = ways_of(machine, run.worker_thread)
+        flows = flows_of(run.trace)
+        flows = flows.beside(copies_of(run.trace, ways, run.workload.graph.block_bytes))
+        self._edges = np.linspace(0.0, max(1.0, float(run.summary.makespan_ps)), BINS + 1)
+        loads = np.zeros((len(ways.names), BINS))
+        if len(flows):
+            paths, passed = passing(flows, ways, self._edges)
+            weights = np.array([ways.weights(r)[paths] for r in range(len(ways.names))])
+            loads = weights @ passed / ways.bytes_per_s[:, None]
+        self._used = np.pad(np.cumsum(loads, axis=1), ((0, 0), (1, 0)))
+        n_nodes, first_link = len(machine.nodes), Resources(machine).first_link
+        cause = np.zeros(len(ways.names), np.int64)
+        cause[n_nodes:first_link] = WAIT_CAUSES.index(CACHE)
+        cause[first_link : first_link + len(machine.links)] = WAIT_CAUSES.index(LINK)
+        self._cause = cause
+
+    def causes(self, path: IntArray, begin_ps: FloatArray, end_ps: FloatArray) -> IntArray:
+        """Return what held back flows: places in `WAIT_CAUSES`."""
+        # The use of a bin in which all of a flow lies says most about it.
+        first, last = (np.interp(t, self._edges, np.arange(BINS + 1.0)) for t in (begin_ps, end_ps))
+        low, high = np.floor(first), np.maximum(np.ceil(last), np.floor(first) + 1)
+        low, high = low.astype(np.int64), np.minimum(high.astype(np.int64), BINS)
+        low = np.minimum(low, BINS - 1)
+        best, found = np.full(len(path), -1.0), np.zeros(len(path), np.int64)
+        for resource in range(len(self._ways.names)):
+            crosses = self._ways.weights(resource)[path] > 0
+            used = self._used[resource]
+            share = np.where(crosses, (used[high] - used[low]) / (high - low), -1.0)
+            better = share > best * (1.0 + 1e-9)
+            best = np.where(better, share, best)
+            found = np.where(better, self._cause[resource], found)
+        return found
