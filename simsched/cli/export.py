@@ -44,8 +44,19 @@ def export_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file.")
     ] = None,
+    format: Annotated[  # noqa: A002 (the word users know)
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="NAME",
+            help="Format of a trace or graph file that is read; by default from its ending or "
+            "content.",
+            autocompletion=names.read_format,
+        ),
+    ] = None,
     assignments: Annotated[
-        Words, repeatable("--set", "NAME=NUMBER", "Option of the format")
+        Words, repeatable("--set", "NAME=NUMBER", "Option of the format that is written")
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -59,13 +70,13 @@ def export_command(
     _refuse_results(Path(source))
     if source.endswith(RECORDING_SUFFIX) or _means_a_run(to, target):
         options = parse_options(assignments or [], whole=True)
-        warnings = _export_run(Path(source), target, to, options)
+        warnings = _export_run(Path(source), target, to, format, options)
     else:
         if assignments:
             raise ConfigurationError("--set: found with a task graph, accepted with a run")
         warnings = []
         with noticing_paths(source, "a task graph, by name or in a file"):
-            _export_graph(source, target, to)
+            _export_graph(source, target, to, format)
     warn([f"{target}: {warning}" for warning in warnings], quiet=quiet)
     if as_json:
         print_json({"files": [str(target)], "warnings": warnings})
@@ -104,7 +115,7 @@ def _means_a_run(to: str | None, target: Path) -> bool:
 
 
 def _export_run(
-    source: Path, target: Path, to: str | None, options: dict[str, object]
+    source: Path, target: Path, to: str | None, read_as: str | None, options: dict[str, object]
 ) -> list[str]:
     from simsched.trace.exporters import export_recording, exporters, open_recording
     from simsched.trace.importers import import_recording
@@ -112,17 +123,19 @@ def _export_run(
     if to is not None and to not in exporters():
         raise ConfigurationError(f"--to: {unknown_name('format of runs', to, exporters())}")
     if source.name.endswith(RECORDING_SUFFIX):
+        if read_as is not None:
+            raise ConfigurationError("--format: found with a recording, accepted: with a trace")
         return export_recording(open_recording(source), target, to, **options)
     if not is_there(source):
         known = "a run: its recording (.parquet) or a trace; task graphs are graphml or dot"
         message = f"{unreadable(source, FileNotFoundError())}; accepted: {known}"
         raise ConfigurationError(message)
-    recording = import_recording(source)
+    recording = import_recording(source, read_as)
     warnings: list[str] = recording.details["warnings"]
     return [*warnings, *export_recording(recording, target, to, **options)]
 
 
-def _export_graph(source: str, target: Path, to: str | None) -> None:
+def _export_graph(source: str, target: Path, to: str | None, read_as: str | None) -> None:
     from simsched.workload.importers import write_dot, write_graphml
 
     writers = {"graphml": write_graphml, "dot": write_dot}
@@ -133,15 +146,23 @@ def _export_graph(source: str, target: Path, to: str | None) -> None:
             f"{target}: found the suffix {target.suffix!r}, accepted: {accepted} (for a run also "
             ".json, .paje and .parquet)"
         )
-    writers[chosen](_any_workload(source), target)
+    writers[chosen](_any_workload(source, read_as), target)
 
 
-def _any_workload(name: str) -> Workload:
+def _any_workload(name: str, read_as: str | None) -> Workload:
     """Return the workload of a preset, generator or file, whose name may end in anything."""
     from simsched.names.user_code import is_file_spec
-    from simsched.workload.graph_files import graph_file_spec, read_graph_file
+    from simsched.workload.graph_files import graph_file_spec, is_graph_file, read_graph_file
     from simsched.workload.presets import make_workload
 
     path, options = graph_file_spec(name)
     is_graph = Path(path).is_file() and not is_file_spec(name)
-    return read_graph_file(Path(path), options) if is_graph else make_workload(name)
+    if read_as is None:
+        return read_graph_file(Path(path), options) if is_graph else make_workload(name)
+    if not is_graph and not is_graph_file(name):
+        raise ConfigurationError(
+            f"--format: found with the workload {name}, accepted: with a task graph file"
+        )
+    if "format" in options:
+        raise ConfigurationError("--format: found beside the option format of the file")
+    return read_graph_file(Path(path), {**options, "format": read_as})

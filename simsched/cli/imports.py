@@ -12,7 +12,7 @@ import typer
 from simsched.cli import names
 from simsched.cli.options import Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, parse_options, print_json, warn
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, GraphError, TraceError, unknown_name
 
 RECORDING_SUFFIX, MACHINE_SUFFIXES = ".parquet", (".yaml", ".yml")
 SAMPLING = "starpu_sampling"
@@ -93,6 +93,7 @@ def _import_trace(
     path: Path, format_name: str | None, output: Path | None, options: dict[str, object]
 ) -> Imported:
     from simsched.machine.facts import fact_formats
+    from simsched.names.formats import taken_for
     from simsched.trace.importers import import_recording, recognise, trace_importers
     from simsched.trace.recording import write_recording
 
@@ -101,7 +102,9 @@ def _import_trace(
         raise ConfigurationError(f"--format: {unknown_name('format', format_name, known)}")
     _suffix(output, (RECORDING_SUFFIX,))
     others = [*fact_formats(), SAMPLING]
-    recording = import_recording(path, format_name or recognise(path, others), **options)
+    chosen, why = format_name or recognise(path, others), None if format_name else "contents"
+    with taken_for(chosen, why, TraceError, GraphError):
+        recording = import_recording(path, chosen, **options)
     if output is not None:
         write_recording(output, recording)
     files = [] if output is None else [output]

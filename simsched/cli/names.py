@@ -126,6 +126,12 @@ file_kind = _listed("report.json_schema", "KINDS")
 program = _listed("reproduction.references", "PROGRAMS")
 run_format = _listed("trace.exporters", "exporters", "graphml", "dot")
 trace_format = _listed("trace.importers", "trace_importers", "starpu_sampling")
+graph_format = _listed("workload.importers", "importers")
 experiment = _shipped("")
 measurement = _shipped("hardware")
 family = _shipped("claims")
+
+
+def read_format(incomplete: str) -> Names:
+    """Return formats of traces and of task graph files."""
+    return sorted({*trace_format(incomplete), *graph_format(incomplete)})

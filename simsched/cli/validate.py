@@ -53,6 +53,16 @@ def validate_command(
             show_default="11",
         ),
     ] = None,
+    format: Annotated[  # noqa: A002 (the word users know)
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="NAME",
+            help="One trace: its format; by default from the content.",
+            autocompletion=names.trace_format,
+        ),
+    ] = None,
     assignments: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="One trace: option of its format."),
@@ -72,7 +82,12 @@ def validate_command(
     from simsched.hardware.measurements import INDEX
 
     is_set = (measured / INDEX).exists() or (measured.is_dir() and machine is not None)
-    for name, value in (("--policy", policies), ("--runs", runs), ("--set", assignments)):
+    for name, value in (
+        ("--policy", policies),
+        ("--runs", runs),
+        ("--format", format),
+        ("--set", assignments),
+    ):
         if is_set and value not in (None, []):
             raise ConfigurationError(f"{name}: found with a set of runs, accepted: with one run")
     if is_set:
@@ -80,7 +95,7 @@ def validate_command(
         return
     if output is not None:
         raise ConfigurationError("--output: found with one run, accepted: with a set of runs")
-    replays = _replay(measured, machine, policies or [None], runs, assignments or [])
+    replays = _replay(measured, machine, policies or [None], runs, format, assignments or [])
     warn(replays[0].warnings, quiet=quiet)  # they are the trace's, the same for every policy
     if as_json:
         documents = [found.as_json() for found in replays]
@@ -121,6 +136,7 @@ def _replay(
     machine: str | None,
     policies: Sequence[str | None],
     runs: int | None,
+    format_name: str | None,
     assignments: list[str],
 ) -> list[Replay]:
     """Return replays of a recording, or of a trace that is imported first: one per policy."""
@@ -138,10 +154,11 @@ def _replay(
         if policy is not None:
             make_policy(policy)  # a wrong one is told before a long file is read
     if path.suffix == RECORDING_SUFFIX:
-        if options:
-            raise ConfigurationError("--set: found with a recording, accepted: with a trace")
+        for name, value in (("--set", options), ("--format", format_name)):
+            if value:
+                raise ConfigurationError(f"{name}: found with a recording, accepted: with a trace")
         recording = read_recording(path)
     else:
-        recording = import_recording(path, None, **options)
+        recording = import_recording(path, format_name, **options)
     times = RUNS if runs is None else runs
     return [replay(recording, target, policy, runs=times) for policy in policies]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -60,3 +61,18 @@ def only_fitting(
     names = ", ".join(candidate.name for candidate in fitting)
     found = f"contents that fit {names}" if fitting else "contents of no known format"
     raise error(f"{path}: found {found}; accepted with an explicit format: {', '.join(accepted)}")
+
+
+@contextmanager
+def taken_for(name: str, why: str | None, *errors: type[SimschedError]) -> Iterator[None]:
+    """Let what a reader says of a file name the format that the file was taken for.
+
+    `why` is what has told the format, "contents" or "ending", None where the user has named it.
+    Other messages than those of `errors` are not about what is in the file.
+    """
+    try:
+        yield
+    except errors as found:
+        if why is None:
+            raise
+        raise type(found)(f"{found} (taken for {name} by its {why})") from found

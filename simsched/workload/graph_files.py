@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from simsched.files.bounded import is_there
-from simsched.files.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.names.parameters import Bounds, Parameter
 from simsched.names.specs import Spec, parse_spec
 from simsched.workload.graph import Workload
@@ -87,10 +87,13 @@ def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
     `options` are those of the format, and ``format`` and ``iterations``. What is given for several
     kinds of processors is a mapping, or one option for each: ``cost.cpu``, ``cost.gpu``.
     """
-    from simsched.workload.importers import import_workload
+    from simsched.workload.importers import import_workload, importers
 
     given = _gathered(path, options)
     name = given.pop("format", None)
+    if name is not None and name not in importers():
+        problem = unknown_name("format", name, importers())
+        raise ConfigurationError(f"{path}: option format: {problem}")
     asked = given.pop("iterations", None)
     iterations = ITERATIONS.checked(asked, f"{path}: iterations")
     workload = import_workload(path, None if name is None else str(name), **given)

@@ -113,3 +113,46 @@ def test_wrong_words(
 def test_a_graph_by_name_of_its_format(simsched: Command, tmp_path: Path) -> None:
     assert simsched("export", "cholesky_small", "--to", "graphml", "-o", "g.xml")[0] == 0
     assert "<graphml" in (tmp_path / "g.xml").read_text()
+
+
+def test_the_format_that_is_read_is_given_by_name(simsched: Command, tmp_path: Path) -> None:
+    event = {"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
+    (tmp_path / "trace.txt").write_text(json.dumps({"x": "x" * 99, "traceEvents": [event]}))
+    assert simsched("export", "trace.txt", "t.paje", "--format", "chrome")[0] == 0
+    assert "PajeSetState" in (tmp_path / "t.paje").read_text()
+    (tmp_path / "graph.txt").write_text("digraph { a [w=3] }")
+    words = ("graph.txt[cost=w, cost_unit=ops]", "g.graphml")
+    assert simsched("export", *words, "-f", "dot")[0] == 0
+    assert "ops_cpu" in (tmp_path / "g.graphml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("t.json", "t.paje", "-f", "chrom"), "unknown format 'chrom'; did you mean 'chrome'"),
+        (
+            ("t.json", "t.dot", "-f", "chrome"),
+            "t.json: option format: unknown format 'chrome'; accepted: ",
+        ),
+        (("t.json", "t.paje", "-f", "wfformat"), "t.json: top level: found no key 'schemaVersion'"),
+        (("heat", "t.dot", "-f", "dot"), "--format: found with the workload heat, accepted: with"),
+        (("t.json[format=dot]", "t.dot", "-f", "dot"), "--format: found beside the option format"),
+        (("t.json", "t.dot"), "(taken for wfformat by its ending)"),
+    ],
+)
+def test_formats_that_do_not_fit_are_refused(
+    words: tuple[str, ...], message: str, simsched: Command, tmp_path: Path
+) -> None:
+    (tmp_path / "t.json").write_text('{"traceEvents": [], "workflow": 3}')
+    code, output, errors = simsched("export", *words)
+    assert (code, output) == (2, "")
+    assert message in errors
+    assert errors.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["t.json"]
+
+
+def test_a_recording_has_its_format(simsched: Command, events: Path) -> None:
+    code, _, errors = simsched("export", events, "t.json", "--format", "chrome")
+    assert (code, errors.count("--format: found with a recording")) == (2, 1)
+    code, _, errors = simsched("validate", events, "--format", "chrome")
+    assert (code, errors.count("--format: found with a recording")) == (2, 1)

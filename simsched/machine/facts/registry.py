@@ -13,7 +13,7 @@ from simsched.files.bounded import is_empty, read_head
 from simsched.files.errors import ConfigurationError, ExtensionError
 from simsched.machine.facts.contents import Facts
 from simsched.names.extensions import blamed, check_returned
-from simsched.names.formats import Format, only_fitting
+from simsched.names.formats import Format, only_fitting, taken_for
 from simsched.names.registry import Registry
 
 Read = Callable[[Path], Facts]
@@ -83,9 +83,9 @@ def read_facts(path: Path, format_name: str | None) -> Facts:
         found = only_fitting(path, head, known.values(), accepted=known, error=ConfigurationError)
     else:
         found = _formats.find(format_name)
-    what = f"{path}: importer {found.name}"
+    what, why = f"{path}: importer {found.name}", "contents" if format_name is None else None
     try:
-        with blamed(what, found.function):
+        with taken_for(found.name, why, ConfigurationError), blamed(what, found.function):
             facts = found.function(path)
     except ExtensionError as error:
         if not found.function.__module__.startswith(f"{__package__}."):

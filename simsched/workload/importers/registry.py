@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from simsched.files.bounded import goes_on, is_empty, read_head, read_text
+from simsched.files.bounded import goes_on, is_empty, is_there, read_head, read_text
 from simsched.files.errors import GraphError
 from simsched.names.arguments import as_path
 from simsched.names.extensions import blamed, check_returned
-from simsched.names.formats import Format, only_fitting
+from simsched.names.formats import Format, only_fitting, taken_for
 from simsched.names.registry import Registry
 from simsched.workload.graph import Workload
 from simsched.workload.importers.measured import MeasuredWorkload
@@ -143,12 +143,13 @@ def import_measured(
 
 def _read(path: Path, name: str | None, options: dict[str, object]) -> Workload | MeasuredWorkload:
     """Read a file with the importer that fits."""
-    chosen = _recognise(path) if name is None else _importers.find(name)
+    chosen, why = _recognise(path) if name is None else (_importers.find(name), None)
     given = chosen.checked(path, options)
-    with blamed(f"{path}: importer {chosen.name}", chosen.function):
+    what = f"{path}: importer {chosen.name}"
+    with taken_for(chosen.name, why, GraphError), blamed(what, chosen.function):
         result = chosen.function(path, **given)
     workload = result.workload if isinstance(result, MeasuredWorkload) else result
-    check_returned(f"{path}: importer {chosen.name}", chosen.function, workload, Workload)
+    check_returned(what, chosen.function, workload, Workload)
     try:
         workload.validate()
     except GraphError as error:
@@ -156,16 +157,20 @@ def _read(path: Path, name: str | None, options: dict[str, object]) -> Workload 
     return result
 
 
-def _recognise(path: Path) -> Importer:
-    """Return the importer that fits the suffix, or the content where the suffix does not decide."""
+def _recognise(path: Path) -> tuple[Importer, str | None]:
+    """Return the importer that fits the ending, or else the contents, and which of them it was.
+
+    A file that is not there was taken for nothing.
+    """
     known = importers()
     by_suffix = [candidate for candidate in known.values() if candidate.has_suffix(path)]
     if len(by_suffix) == 1:
-        return by_suffix[0]
+        return by_suffix[0], "ending" if is_there(path) else None
     head = read_head(path, GraphError)
     if is_empty(head):
         raise GraphError(f"{path}: found an empty file")
     candidates = by_suffix or [*known.values()]
     if goes_on(head) and not any(each.fits(path, head) for each in candidates):
         head = read_text(path, GraphError).encode()  # what tells the format may stand far behind
-    return only_fitting(path, head, candidates, accepted=known, error=GraphError)
+    chosen = only_fitting(path, head, candidates, accepted=known, error=GraphError)
+    return chosen, "contents"

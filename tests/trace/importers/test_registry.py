@@ -37,6 +37,14 @@ def test_what_cannot_be_told_is_refused(tmp_path, write):
         import_recording(tmp_path, "starvz")
 
 
+def test_a_message_names_the_format_that_nobody_has_named(write):
+    path = write("t.json", '{"traceEvents": []}')
+    with pytest.raises(TraceError, match=r"no slices .* \(taken for chrome by its contents\)$"):
+        import_recording(path)
+    with pytest.raises(TraceError, match=r"no slices that are tasks, accepted at least one$"):
+        import_recording(path, "chrome")
+
+
 def test_a_csv_file_as_spreadsheets_save_it(write, events_of):
     """The mark of the byte order before its first column hid the format."""
     text = "JobId,StartTime,EndTime,WorkerId\n0_1,1.0,3.0,0\n"

@@ -55,6 +55,26 @@ def test_content_that_fits_nothing(tmp_path):
         import_workload(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("g.dot", "digraph {", " (taken for dot by its ending)"),
+        ("g", "digraph {", " (taken for dot by its contents)"),
+        ("g.json", '{"schemaVersion": 1}', " (taken for wfformat by its ending)"),
+        ("g.xml", "<graphml", " (taken for graphml by its contents)"),
+    ],
+)
+def test_a_message_names_the_format_that_nobody_has_named(name, text, told, tmp_path):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(GraphError) as caught:
+        import_workload(path)
+    assert str(caught.value).endswith(told)
+    with pytest.raises(GraphError) as caught:
+        import_workload(path, "dot")
+    assert "taken for" not in str(caught.value)
+
+
 @pytest.mark.parametrize("empty", [b"", b" \n", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0)])
 def test_an_empty_file_is_called_empty(empty, tmp_path):
     (tmp_path / "graph").write_bytes(empty)
