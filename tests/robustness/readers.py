@@ -242,6 +242,7 @@ def _importable(name: str, options: dict[str, object], **about: bool) -> None:
     reader(name, **about)(read)
 
 
+_importable("dax", {})
 _importable("stg", {"cost_unit": "us", "bytes_per_unit": 3.5})
 _importable("tgff", {"cost": "time", "cost_unit": "us", "edge_bytes": "quantity"})
 _importable("alibaba", {})
