@@ -18,13 +18,13 @@ import typer
 from typer.core import TyperGroup
 
 import simsched
-from simsched.cli import names
 from simsched.cli.calibrate import calibrate_command
 from simsched.cli.compare import compare_command
 from simsched.cli.conformance import conformance_command
 from simsched.cli.doctor import doctor_command
 from simsched.cli.export import export_command
 from simsched.cli.imports import import_command
+from simsched.cli.listing import list_command
 from simsched.cli.measure import measure_command
 from simsched.cli.options import RecomputeOption
 from simsched.cli.output import (
@@ -274,48 +274,6 @@ def _print_result(result: Any, quiet: bool, *, describe: bool) -> None:
 
 
 @app.command(
-    "list",
-    short_help="List what there is by name.",
-    epilog=examples("list machines", "list policies --json", "list metrics"),
-)
-def list_command(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            help="machines, workloads, policies, placements, experiments, measurements, claims, "
-            "metrics or probes.",
-            autocompletion=names.kind,
-        ),
-    ],
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    as_markdown: Annotated[
-        bool,
-        typer.Option(
-            "--markdown",
-            help="Print a document, such as those of machines and policies in docs/.",
-        ),
-    ] = False,
-) -> None:
-    """List what there is by name."""
-    from simsched.report import json_document, markdown, terminal
-    from simsched.report.show.kinds import KINDS, describe_kind
-
-    del quiet  # there is nothing but the result
-    if kind not in KINDS:
-        raise ConfigurationError(unknown_name("kind", kind, KINDS))
-    if as_json and as_markdown:
-        raise ConfigurationError("--markdown: found --json too, accepted one of them")
-    found = describe_kind(kind, full=as_markdown)
-    if as_markdown:
-        sys.stdout.write(markdown.document(found))
-    elif as_json:
-        print_json(json_document.document(found))
-    else:
-        say(terminal.table(found.data, kind))
-
-
-@app.command(
     short_help="Check a file and say what it contains.",
     epilog=examples("check my_experiment.yaml", "check my_machine.yaml --json", "check g.graphml"),
 )
@@ -400,6 +358,18 @@ app.command(
     short_help="Write a commented experiment to start from.",
     epilog=examples("init", "init my_study"),
 )(init_command)
+app.command(
+    "list",
+    short_help="List what there is by name.",
+    epilog=examples(
+        "list machines",
+        "list machines --machine-kind hybrid_memory",
+        "list policies --family numa --json",
+        "list policies --fits heat_small,opteron48",
+        "list experiments --source 'TACO 15(4)'",
+        "list metrics",
+    ),
+)(list_command)
 app.command(
     "measure",
     short_help="Run programs under policies on this host.",

@@ -16,7 +16,6 @@ from simsched.engine.setup import Setup, set_up, threads_for
 from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import Plan, Policy, view_before
-from simsched.policy.contract.fit import decides
 from simsched.policy.contract.plan import ROOTS
 from simsched.policy.contract.records import said_of, told
 from simsched.workload.graph import TaskGraph, Workload
@@ -121,7 +120,7 @@ def _derived(
     if setup.left_out:
         kinds = ", ".join(setup.left_out)
         yield f"leaves out the workers on {kinds}: they cannot execute every task"
-    if any(decides(policy, hook) for hook in MOVING_HOOKS):
+    if any(_decides(policy, hook) for hook in MOVING_HOOKS):
         return
     if plan.group_of is None and plan.instance_of is None and not plan.devices:
         yield from _never_called(policy, setup.view.workload)
@@ -139,10 +138,16 @@ def _derived(
 def _never_called(policy: Policy, workload: Workload) -> Iterator[str]:
     """Yield when a policy decides whose plan decides nothing, if a program never gets there."""
     graphs = [graph for graph in (workload.init, workload.graph) if graph is not None]
-    if decides(policy, "on_iteration") and len(graphs) - 1 + workload.iterations == 1:
+    if _decides(policy, "on_iteration") and len(graphs) - 1 + workload.iterations == 1:
         yield "decides between iterations: found one iteration"
-    if decides(policy, "on_spawn") and not any(len(graph.child) for graph in graphs):
+    if _decides(policy, "on_spawn") and not any(len(graph.child) for graph in graphs):
         yield "decides when tasks are created: found none that create others"
+
+
+def _decides(policy: Policy, hook: str) -> bool:
+    """Return whether a policy defines a hook, and not to observe only: to return None."""
+    returned = getattr(getattr(type(policy), hook), "__annotations__", {}).get("return", ...)
+    return policy.overrides(hook) and returned not in (None, "None")
 
 
 def _width(graph: TaskGraph, most: int) -> int:

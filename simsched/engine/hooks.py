@@ -245,21 +245,27 @@ class PolicyHooks:
                 raise PolicyError(
                     f"Exchange: other: found {decision.other}, accepted another worker"
                 )
-        elif not decision.decision_ps <= decision.delay_ps:
+        else:
+            self._check_transfer(decision, hook)
+
+    def _check_transfer(self, transfer: Transfer, hook: str) -> None:
+        """Refuse what a transfer may not have together; count the policy's overhead."""
+        scope = self._scopes[transfer.group]
+        if not transfer.decision_ps <= transfer.delay_ps:
             raise PolicyError(
-                f"Transfer: decision_ps: found {decision.decision_ps}, "
-                f"accepted 0 to its delay_ps, {decision.delay_ps}"
+                f"Transfer: decision_ps: found {transfer.decision_ps}, "
+                f"accepted 0 to its delay_ps, {transfer.delay_ps}"
             )
-        elif decision.thief is not None and self._scopes[decision.group] != "worker":
+        if transfer.thief is not None and scope != "worker":
             raise PolicyError(
-                f"Transfer: thief: found {decision.thief} for a pool of a "
-                f"{self._scopes[decision.group]}, accepted one for a worker's pool"
+                f"Transfer: thief: found {transfer.thief} for a pool of a {scope}, "
+                "accepted one for a worker's pool"
             )
-        elif hook == "on_idle" and decision.delay_ps == 0:
+        if hook == "on_idle" and transfer.delay_ps == 0:
             raise PolicyError("Transfer: delay_ps: found 0, accepted 1 or more")
-        elif decision.decision_ps > 0:
+        if transfer.decision_ps > 0:
             self.decisions += 1
-            self.decision_ps += decision.decision_ps
+            self.decision_ps += transfer.decision_ps
 
 
 def _listed(hook: str) -> str:

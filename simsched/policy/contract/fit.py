@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simsched.policy.contract.views import PlanView
-
-if TYPE_CHECKING:
-    from simsched.policy.contract.base import Policy
 
 
 @dataclass(frozen=True)
@@ -28,10 +26,13 @@ class Need:
         In words, behind "needs".
     lacking : callable
         Takes a view; returns what is found instead, or nothing where the need is met.
+    machine_kind : str
+        What machines are called that meet it, where it is about machines.
     """
 
     what: str
     lacking: Callable[[PlanView], str]
+    machine_kind: str = ""
 
     def reason(self, view: PlanView) -> str:
         """Return why a policy with this need does not fit.
@@ -51,17 +52,25 @@ class Need:
 
 
 def _speeds(view: PlanView) -> str:
-    cores = view.machine.thread_core[view.worker_thread]
-    groups = [view.machine.core_groups[view.machine.core_group[core]] for core in cores]
+    threads = _processors(view)
+    groups = view.machine.thread_group[threads].tolist()
+    cores = set(view.machine.thread_core[threads].tolist())
     changing = {core for change in view.machine.changes for core in change.cores}
-    same = len({(group.kind, group.ops_per_s) for group in groups}) == 1
-    alike = f"{len(set(cores.tolist()))} of one speed"
-    return alike if same and not changing & set(cores.tolist()) else ""
+    same = len({view.machine.core_groups[group].ops_per_s for group in groups}) == 1
+    return f"{len(cores)} of one speed" if same and not changing & cores else ""
+
+
+def _processors(view: PlanView) -> NDArray[np.integer[Any]]:
+    """Return the hardware threads of the most frequent kind of processor, which is no device."""
+    groups = view.machine.thread_group[view.worker_thread].tolist()
+    kinds = [view.machine.core_groups[group].kind for group in groups]
+    most = max(dict.fromkeys(kinds), key=kinds.count)
+    return view.worker_thread[[kind == most for kind in kinds]]
 
 
 def _domains(view: PlanView) -> str:
-    several = len(np.unique(view.worker_domain)) > 1
-    return "" if several else "all workers in one"
+    domains = np.unique(view.machine.thread_domain[_processors(view)])
+    return "" if len(domains) > 1 else "all workers in one"
 
 
 def _memories(view: PlanView) -> str:
@@ -87,25 +96,15 @@ def _applications(view: PlanView) -> str:
     return "" if view.workload.applications is not None else "one program"
 
 
-SEVERAL_SPEEDS = Need("cores of different speeds", _speeds)
-SEVERAL_DOMAINS = Need("workers in several NUMA domains", _domains)
-SEVERAL_MEMORIES = Need("memory of several kinds", _memories)
-DEVICE = Need("a device beside the processor", _devices)
+SEVERAL_SPEEDS = Need("cores of different speeds", _speeds, "asymmetric")
+SEVERAL_DOMAINS = Need("workers in several NUMA domains", _domains, "numa")
+SEVERAL_MEMORIES = Need("memory of several kinds", _memories, "hybrid_memory")
+DEVICE = Need("a device beside the processor", _devices, "accelerator")
 SPAWN_TREE = Need("tasks that create others", _tree)
 DIVISIBLE_WORK = Need("divisible work", _division)
-SHARED_DEVICE = Need("applications that share a device", _applications)
+SHARED_DEVICE = Need("applications that share a device", _applications, "accelerator")
 
-
-def decides(policy: Policy, hook: str) -> bool:
-    """Return whether a policy defines a hook, and not to observe only.
-
-    Parameters
-    ----------
-    policy : Policy
-        Whose class may define it.
-    hook : str
-        Name of a method of :class:`~simsched.policy.contract.base.Policy`; one that returns None
-        by its annotation observes.
-    """
-    returned: Any = getattr(getattr(type(policy), hook), "__annotations__", {}).get("return", ...)
-    return policy.overrides(hook) and returned not in (None, "None")
+#: What a machine may be, and `UNIFORM` without any of it.
+MACHINE_NEEDS = (SEVERAL_DOMAINS, SEVERAL_MEMORIES, SEVERAL_SPEEDS, DEVICE)
+UNIFORM = "uniform"
+MACHINE_KINDS = (*(need.machine_kind for need in MACHINE_NEEDS), UNIFORM)

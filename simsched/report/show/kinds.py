@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
+from dataclasses import replace
 from itertools import groupby
 
 from simsched.analysis.columns import COLUMNS
@@ -21,12 +22,20 @@ from simsched.workload.presets import list_presets, load_preset, make_workload
 from simsched.workload.registry import list_workloads
 
 
-def describe_kind(kind: str, full: bool = False) -> Description:
-    """Return what there is of one of `KINDS`.
+def describe_kind(
+    kind: str, full: bool = False, *, names: Container[str] | None = None
+) -> Description:
+    """Return what there is of one of `KINDS`, or what has some of the `names`.
 
     `full` says what documents have beside names and descriptions, for which workloads are built.
     """
     gloss, tables = KINDS[kind](full)
+    if names is not None:
+        kept = [
+            replace(table, rows=[row for row in table.rows if row["name"] in names])
+            for table in tables
+        ]
+        tables = [table for table in kept if table.rows]
     rows = [row for table in tables for row in table.rows]
     return Description(kind.capitalize(), gloss * full, tables=tables, data=rows)
 
