@@ -5,20 +5,22 @@ workers and iterations, to the nanosecond; costs of the runtime, arrows and band
 As a recording without a graph has one table of classes, tasks of an initialisation are numbered
 behind the others.
 
-In other files every slice, ``X`` or a pair of ``B`` and ``E``, is a task whose class is its name. A
-slice inside another one is a task of its own during which the outer one is suspended. A slice that
-begins inside another and ends after it is set aside, as are slices without a known end, and events
-without a phase, a thread or a time. Times are microseconds whatever ``displayTimeUnit`` says, and
-count from the first slice.
+In other files every slice, ``X`` or a pair of ``B`` and ``E``, is a task whose class is its name,
+as in :mod:`~simsched.trace.importers._slices`. Slices without a known end, and events without a
+phase, a thread or a time, are set aside. Times are microseconds whatever ``displayTimeUnit`` says,
+and count from the first slice.
+
+Arrows, ``s``, ``t`` and ``f`` of one category, name and ``id``, or slices with one ``bind_id``, are
+the edges of the graph, as :mod:`~simsched.trace.importers._slice_arrows` says; ``f`` belongs to the
+next slice of its thread unless ``bp`` is "e".
 """
 
 from __future__ import annotations
 
 import gc
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import replace
 from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
@@ -33,14 +35,22 @@ from simsched.files.json_members import has_member
 from simsched.files.limits import TASKS, WORKERS
 from simsched.files.yaml_reader import Section, validate
 from simsched.trace.importers._chrome_json import EVENTS, ChromeFile
-from simsched.trace.importers._rows import SetAside
+from simsched.trace.importers._slice_arrows import PHASES, Step, with_graph
+from simsched.trace.importers._slices import (
+    LIMIT_PS,
+    Found,
+    Row,
+    Slice,
+    foreign_recording,
+    rows_of,
+    trace_of,
+)
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
-from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
+from simsched.trace.schema import NONE, EventKind
 
 PS_PER_US = 10**6
 UNITS = ("ms", "ns")
-LIMIT_PS = 2**62
 UNNAMED = "(no name)"  #: class of slices that have none
 OWN_ARGS = ("task", "iteration", "part")
 NO_OBJECT = "entry that is no object"
@@ -48,61 +58,13 @@ NO_PHASE = "event without a phase (ph)"
 NO_THREAD = "slice whose pid or tid is no whole number or text"
 NO_START = "slice whose ts is no number of microseconds"
 NO_TEXT = "slice whose name is no text"
+NO_PLACE = "step of an arrow without a time or a thread"
 NO_END = "X without dur, or with one that is no number of microseconds"
 NEGATIVE = "X with a dur below 0"
 NO_BEGIN = "E without its B"
 NEVER_ENDED = "B without its E"
-OVERLAPPING = "slice that begins inside another one of its thread and ends after it"
 LOST = "execution of a task that was lost"
 INCOMPLETE = "slice of a task whose beginning or end is not in the file"
-Thread = tuple[Any, Any]
-Row = tuple[int, int, int, int, int, int, int]
-
-
-@dataclass(slots=True)
-class _Slice:
-    """One slice; times in picoseconds as the file counts them."""
-
-    event: int
-    thread: Thread
-    name: str
-    start: int
-    end: int
-    args: dict[str, Any]
-    task: int = NONE
-    iteration: int = 0
-    first: bool = True
-    last: bool = True
-
-
-#: Part of a slice, its start and end, and whether these are the slice's.
-_Interval = tuple[_Slice, int, int, bool, bool]
-
-
-@dataclass
-class _Found:
-    """What the events of a file say."""
-
-    path: Path
-    slices: list[_Slice] = field(default_factory=list)
-    iterations: list[_Slice] = field(default_factory=list)
-    pairs: dict[Thread, list[tuple[int, int, str, dict[str, Any], str]]] = field(
-        default_factory=dict
-    )
-    threads: dict[Thread, str] = field(default_factory=dict)
-    processes: dict[Any, str] = field(default_factory=dict)
-    order: dict[Thread, int] = field(default_factory=dict)
-    others: Counter[str] = field(default_factory=Counter)
-    aside: SetAside = field(default_factory=lambda: SetAside("event", "{}: event {}"))
-
-    def set_aside(self, reason: str, event: int) -> None:
-        """Leave an event out."""
-        self.aside.rows(self.path, [event], reason)
-
-    def details(self) -> dict[str, Any]:
-        """Return what a recording says about what was left out."""
-        others = dict(sorted(self.others.items()))
-        return {"format": "chrome", **self.aside.details(), "other_events": others}
 
 
 def _looks_like_chrome(path: Path) -> bool:
@@ -127,11 +89,12 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
         Only slices of this category are tasks. By default all are; in our own files, those of
         category "task".
     """
-    file, found = ChromeFile(path), _Found(path)
+    file, found = ChromeFile(path), Found(path, "chrome")
+    steps: list[Step] = []
     with _no_collection():
         for number, event in enumerate(file.events()):
             own = category is None and _about(file) is not None
-            _take(found, number, event, "task" if own else category)
+            _take(found, number, event, "task" if own else category, steps)
     about = _about(file)
     unit = file.members.get("displayTimeUnit", "ms")
     if unit not in UNITS:
@@ -145,7 +108,11 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
     if not found.slices:
         why = "".join(f"; {count} set aside: {what}" for what, count in found.aside.counts.items())
         raise TraceError(f"{path}: found no slices that are tasks, accepted at least one{why}")
-    return _own(found, about) if about is not None else _foreign(found)
+    if about is not None:
+        return _own(found, about)
+    recording = with_graph(foreign_recording(found), found, steps)
+    origin_us = str(Decimal(found.origin) / PS_PER_US)
+    return replace(recording, details={**recording.details, "origin_us": origin_us})
 
 
 @contextmanager
@@ -167,7 +134,9 @@ def _about(file: ChromeFile) -> dict[str, Any] | None:
     return about if isinstance(about, dict) else None
 
 
-def _take(found: _Found, number: int, event: object, category: str | None) -> None:
+def _take(
+    found: Found, number: int, event: object, category: str | None, steps: list[Step]
+) -> None:
     if not isinstance(event, dict):
         found.set_aside(NO_OBJECT, number)
         return
@@ -182,6 +151,8 @@ def _take(found: _Found, number: int, event: object, category: str | None) -> No
     is_iteration = category == "task" and "iteration" in categories and phase == "X"
     # The end of a pair need not repeat its category; what belongs to no pair is sorted out later.
     wanted = category is None or category in categories or (phase == "E" and "cat" not in event)
+    if phase in PHASES or "bind_id" in event:
+        _take_arrow(found, number, event, steps)
     if phase not in ("X", "B", "E") or not (wanted or is_iteration):
         found.others[phase] += 1
         return
@@ -205,10 +176,28 @@ def _take(found: _Found, number: int, event: object, category: str | None) -> No
     else:
         into = found.iterations if is_iteration else found.slices
         named = name or UNNAMED
-        into.append(_Slice(number, thread, named, start, start + length, args))
+        into.append(Slice(number, thread, named, start, start + length, args))
 
 
-def _take_name(found: _Found, event: dict[str, Any]) -> None:
+def _take_arrow(found: Found, number: int, event: dict[str, Any], steps: list[Step]) -> None:
+    """Take a step of an arrow: an event of its own, or members of a slice."""
+    pid, tid = _identity(event.get("pid")), _identity(event.get("tid"))
+    time, phase = _picoseconds(event.get("ts")), event["ph"]
+    if phase not in PHASES:
+        phase = "t" if event.get("flow_in") is True else "s"
+        if not (event.get("flow_in") is True or event.get("flow_out") is True):
+            return
+        key: Any = ("bind_id", repr(event["bind_id"]))
+    else:
+        key = (str(event.get("cat", "")), str(event.get("name", "")), repr(event.get("id")))
+    if pid is None or tid is None or time is None:
+        found.set_aside(NO_PLACE, number)
+        return
+    to_next = event["ph"] not in ("s", "t") and event.get("bp") != "e"
+    steps.append(Step(number, phase, key, (pid, tid), time, to_next))
+
+
+def _take_name(found: Found, event: dict[str, Any]) -> None:
     """Take a name or a place in the order; other metadata say nothing about workers."""
     thread = _identity(event.get("pid")), _identity(event.get("tid"))
     args = event.get("args")
@@ -244,7 +233,7 @@ def _picoseconds(value: object) -> int | None:
         return None
 
 
-def _match_pairs(found: _Found) -> None:
+def _match_pairs(found: Found) -> None:
     """Turn pairs of beginnings and ends into slices, thread by thread."""
     for thread, rows in found.pairs.items():
         back = sum(rows[i + 1][0] < rows[i][0] for i in range(len(rows) - 1))
@@ -263,7 +252,7 @@ def _match_pairs(found: _Found) -> None:
             elif stack and name in ("", stack[-1][4]):
                 began = stack.pop()
                 merged, named = {**began[3], **args}, began[4] or UNNAMED
-                found.slices.append(_Slice(began[1], thread, named, began[0], start, merged))
+                found.slices.append(Slice(began[1], thread, named, began[0], start, merged))
             else:
                 found.set_aside(NO_BEGIN, number)
         for row in stack:
@@ -290,102 +279,6 @@ def _by_time(rows: list[Any]) -> list[Any]:
     return result
 
 
-def _foreign(found: _Found) -> Recording:
-    """Return the recording of a file of another program: each slice is a task."""
-    workers = sorted({s.thread for s in found.slices}, key=lambda t: _thread_key(found, t))
-    origin = min(s.start for s in found.slices)
-    own: dict[Thread, list[_Slice]] = {}
-    for piece in found.slices:
-        piece.start, piece.end = piece.start - origin, piece.end - origin
-        own.setdefault(piece.thread, []).append(piece)
-    intervals = {worker: list(_nested(found, own[worker])) for worker in workers}
-    kept = [part[0] for parts in intervals.values() for part in parts if part[-1]]
-    kept.sort(key=lambda s: (s.start, s.event))
-    for task, piece in enumerate(kept):
-        piece.task = task
-    classes = {name: i for i, name in enumerate(dict.fromkeys(s.name for s in kept))}
-    rows = [row for i, worker in enumerate(workers) for row in _rows_of(intervals[worker], i)]
-    end = max(s.end for s in kept)
-    rows.append((0, -1, EventKind.ITERATION_START, NONE, NONE, 0, len(kept)))
-    rows.append((end, 2, EventKind.ITERATION_END, NONE, NONE, 0, 0))
-    details = {**found.details(), "origin_us": str(Decimal(origin) / PS_PER_US)}
-    return Recording(
-        found.path.name,
-        _trace(rows, found.path),
-        np.array([classes[s.name] for s in kept], np.int32),
-        tuple(classes),
-        tuple(_worker_names(found, workers)),
-        np.full(len(workers), NONE, np.int32),
-        details=details,
-    )
-
-
-def _thread_key(found: _Found, thread: Thread) -> tuple[Any, ...]:
-    """Return what threads are sorted by: process, place given by the file, number or name."""
-    pid, tid = ((isinstance(part, str), part) for part in thread)
-    return pid, found.order.get(thread, 0), tid
-
-
-def _worker_names(found: _Found, workers: list[Thread]) -> list[str]:
-    """Return a name for each thread that no other one has."""
-    names = [found.threads.get(t, f"{t[0]}/{t[1]}") for t in workers]
-    counts = Counter(names)
-    return [
-        name if counts[name] == 1 else f"{found.processes.get(t[0], t[0])}/{name} ({t[0]}/{t[1]})"
-        for name, t in zip(names, workers, strict=True)
-    ]
-
-
-def _nested(found: _Found, pieces: list[_Slice]) -> Iterator[_Interval]:
-    """Yield what slices of a thread consist of outside of those inside them, in order of time."""
-    stack: list[tuple[_Slice, int, bool]] = []  # with the beginning of the present interval
-    for piece in [*sorted(pieces, key=lambda s: (s.start, -s.end, s.event)), None]:
-        while stack and (piece is None or stack[-1][0].end <= piece.start):
-            inner, since, is_first = stack.pop()
-            yield inner, since, inner.end, is_first, True
-            if stack:
-                stack[-1] = stack[-1][0], inner.end, False
-        if piece is None:
-            return
-        if stack and piece.end > stack[-1][0].end:
-            found.set_aside(OVERLAPPING, piece.event)
-            continue
-        if stack:
-            outer, since, is_first = stack[-1]
-            yield outer, since, piece.start, is_first, False
-        stack.append((piece, piece.start, True))
-
-
-def _rows_of(intervals: Iterable[_Interval], worker: int) -> Iterator[Row]:
-    """Yield the events of one worker: (time, phase, kind, worker, task, iteration, arg0).
-
-    Of one instant, phase 0 is for what ends intervals that began before.
-    """
-    for piece, start, end, is_first, is_last in intervals:
-        about = (worker, piece.task, piece.iteration, 0)
-        yield start, 1, EventKind.TASK_START if is_first else EventKind.TASK_RESUME, *about
-        kind = EventKind.TASK_END if is_last else EventKind.TASK_SUSPEND
-        yield end, int(start >= end), kind, *about
-
-
-def _trace(rows: list[Row], path: Path) -> Trace:
-    """Return events in order of time; of one instant: ends, then the rest worker by worker."""
-    if any(abs(row[0]) >= LIMIT_PS for row in rows):
-        raise TraceError(f"{path}: found times more than {LIMIT_PS // 10**12} s apart")
-    time, phase, kind, worker, task, iteration, arg0 = np.array(rows, np.int64).T
-    order = np.lexsort((phase, time))
-    columns = {
-        "time_ps": time,
-        "kind": kind,
-        "worker": worker,
-        "task": task,
-        "iteration": iteration,
-        "arg0": arg0,
-        "arg1": np.zeros(len(rows), np.int64),
-    }
-    return Trace({name: columns[name][order].astype(d) for name, d in EVENT_COLUMNS.items()})
-
-
 class _About(Section):
     """What our exporter writes about a recording."""
 
@@ -401,7 +294,7 @@ class _About(Section):
     details: dict[str, Any]
 
 
-def _own(found: _Found, about: dict[str, Any]) -> Recording:
+def _own(found: Found, about: dict[str, Any]) -> Recording:
     """Return the recording of a file that our exporter has written."""
     try:
         told = validate(about, _About, f"{found.path}: otherData: simsched")
@@ -419,7 +312,7 @@ def _own(found: _Found, about: dict[str, Any]) -> Recording:
         )
     task_class = np.full(n_tasks + n_init, NONE, np.int32)
     index = {label: i for i, label in enumerate(classes)}
-    parts: dict[tuple[int, int], list[_Slice]] = {}
+    parts: dict[tuple[int, int], list[Slice]] = {}
     for piece in found.slices:
         _read_own(found, piece, (len(workers), n_tasks, n_init), index, task_class)
         parts.setdefault((piece.iteration, piece.task), []).append(piece)
@@ -427,7 +320,7 @@ def _own(found: _Found, about: dict[str, Any]) -> Recording:
     rows: list[Row] = []
     kept.sort(key=lambda s: (s.thread[1], s.start, s.end, s.event))
     for tid, mine in groupby(kept, key=lambda s: int(s.thread[1])):
-        rows += _rows_of([(s, s.start, s.end, s.first, s.last) for s in mine], tid - 1)
+        rows += rows_of([(s, s.start, s.end, s.first, s.last) for s in mine], tid - 1)
     for piece in found.iterations:
         number = _whole(found, piece, "iteration", 2**31 - 1)
         size = n_init if number == 0 and n_init else n_tasks
@@ -440,7 +333,7 @@ def _own(found: _Found, about: dict[str, Any]) -> Recording:
         found.aside.note(f"{found.path}: {unknown} tasks are not in the file; given class 0")
     return Recording(
         told.name,
-        _trace(rows, found.path),
+        trace_of(rows, found.path),
         np.maximum(task_class, 0),
         tuple(classes),
         tuple(workers),
@@ -459,8 +352,8 @@ def _plain(data: Any) -> Any:
 
 
 def _read_own(
-    found: _Found,
-    piece: _Slice,
+    found: Found,
+    piece: Slice,
     sizes: tuple[int, int, int],
     classes: dict[str, int],
     task_class: Any,
@@ -482,7 +375,7 @@ def _read_own(
     piece.last = piece.args.get("part") in ("whole", "last")
 
 
-def _whole(found: _Found, piece: _Slice, key: str, most: int) -> int:
+def _whole(found: Found, piece: Slice, key: str, most: int) -> int:
     """Return an integer among the arguments of a slice."""
     value = piece.args.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
@@ -493,7 +386,7 @@ def _whole(found: _Found, piece: _Slice, key: str, most: int) -> int:
     return value
 
 
-def _whole_tasks(found: _Found, parts: dict[tuple[int, int], list[_Slice]]) -> Iterator[_Slice]:
+def _whole_tasks(found: Found, parts: dict[tuple[int, int], list[Slice]]) -> Iterator[Slice]:
     """Yield the slices of tasks that have both a beginning and an end, executions lost aside."""
     for every in parts.values():
         pieces = [piece for piece in every if piece.args.get("part") != "lost"]

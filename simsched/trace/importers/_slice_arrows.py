@@ -1,0 +1,150 @@
+"""Arrows between slices as edges of the graph that was executed.
+
+An arrow has steps with one key: a beginning, steps on its way and ends. A step belongs to the
+innermost slice around it, or to the next one that begins on its thread. From each step to the next
+one leads an edge between their slices. An edge says that the second task waits for the first one,
+so it is set aside where the second had started before the first ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.trace.importers._slices import Found, Slice, Thread
+from simsched.trace.recording import Recording
+from simsched.trace.schema import EventKind, Trace
+from simsched.workload.builder import adjacency, build_graph
+from simsched.workload.graph import Workload
+
+OPS_PER_S = 1e9
+PS_PER_OP = 1000
+PHASES = ("s", "t", "f")
+NO_SLICE = "step of an arrow that no slice is around, or behind"
+NO_SOURCE = "end of an arrow that has not begun"
+INSIDE = "arrow inside one slice"
+BACK = "arrow to a slice that had started before the first one ended"
+
+
+@dataclass(slots=True)
+class Step:
+    """One step of an arrow; times in picoseconds as the file counts them."""
+
+    event: int
+    phase: str
+    key: Hashable
+    thread: Thread
+    time: int
+    #: whether it belongs to the next slice that begins, not to the one around it
+    to_next: bool = False
+
+
+def with_graph(recording: Recording, found: Found, steps: list[Step]) -> Recording:
+    """Return a recording with the graph that arrows describe; as it is where there are none.
+
+    A task's operations are the nanoseconds in which it was active itself.
+    """
+    if not steps:
+        return recording
+    edges = _edges(found, steps)
+    recording = replace(recording, details={**recording.details, **found.details()})
+    if not edges:
+        return recording
+    n_tasks = recording.n_tasks
+    graph = build_graph(
+        own_ps(recording.trace, n_tasks) / PS_PER_OP,
+        task_class=recording.task_class,
+        class_names=recording.class_names,
+        successors=adjacency([u for u, _ in edges], [v for _, v in edges], n_tasks),
+    )
+    workload = Workload(
+        recording.name,
+        graph,
+        parameters={
+            "reference_speed": OPS_PER_S,
+            "reference_speed_source": "default: one operation is one measured nanosecond",
+            "edges_without_bytes": len(edges),
+        },
+    )
+    return replace(recording, workload=workload)
+
+
+def own_ps(trace: Trace, n_tasks: int) -> NDArray[np.float64]:
+    """Return how long each task was active itself, in picoseconds."""
+    kind, result = trace.events["kind"], np.zeros(n_tasks, np.int64)
+    for sign, kinds in (
+        (-1, (EventKind.TASK_START, EventKind.TASK_RESUME)),
+        (1, (EventKind.TASK_END, EventKind.TASK_SUSPEND)),
+    ):
+        rows = np.isin(kind, kinds)
+        np.add.at(result, trace.events["task"][rows], sign * trace.events["time_ps"][rows])
+    return result.astype(np.float64)
+
+
+def _edges(found: Found, steps: list[Step]) -> list[tuple[int, int]]:
+    """Return the edges between tasks, ascending, each once."""
+    bound = _bound(found, steps)
+    edges: dict[tuple[int, int], None] = {}
+    last: dict[Hashable, Slice] = {}
+    for step in sorted(steps, key=lambda s: (s.time, PHASES.index(s.phase), s.event)):
+        target = bound.get(step.event)
+        if target is None:
+            found.set_aside(NO_SLICE, step.event)
+            continue
+        source = last.get(step.key)
+        if step.phase != "s":
+            if source is None:
+                found.set_aside(NO_SOURCE, step.event)
+            elif source.task == target.task:
+                found.set_aside(INSIDE, step.event)
+            elif source.end > target.start or source.task > target.task:
+                found.set_aside(BACK, step.event)
+            else:
+                edges[source.task, target.task] = None
+        if step.phase != "f":
+            last[step.key] = target
+    return sorted(edges)
+
+
+def _bound(found: Found, steps: list[Step]) -> dict[int, Slice]:
+    """Return the slice of each step by the number of its event."""
+    slices: dict[Thread, list[Slice]] = {}
+    asked: dict[Thread, list[Step]] = {}
+    for piece in found.slices:
+        if piece.task >= 0:
+            slices.setdefault(piece.thread, []).append(piece)
+    for step in steps:
+        asked.setdefault(step.thread, []).append(step)
+    result: dict[int, Slice] = {}
+    for thread, wanted in asked.items():
+        here = sorted(slices.get(thread, ()), key=lambda s: (s.start, -s.end, s.event))
+        _bind_thread(here, wanted, found.origin, result)
+    return result
+
+
+def _bind_thread(
+    slices: list[Slice], steps: Iterable[Step], origin: int, result: dict[int, Slice]
+) -> None:
+    """Find the slices of the steps of one thread."""
+    open_ones: list[Slice] = []
+    place = 0
+    for step in sorted(steps, key=lambda s: (s.time, not s.to_next)):
+        time = step.time - origin
+        if step.to_next:
+            low, high = place, len(slices)
+            while low < high:  # the first that starts at that time or later
+                middle = (low + high) // 2
+                low, high = (middle + 1, high) if slices[middle].start < time else (low, middle)
+            if low < len(slices):
+                result[step.event] = slices[low]
+            continue
+        while place < len(slices) and slices[place].start <= time:
+            open_ones.append(slices[place])
+            place += 1
+        open_ones = [piece for piece in open_ones if piece.end >= time]
+        around = [piece for piece in open_ones if piece.end > time] or open_ones
+        if around:
+            result[step.event] = around[-1]

@@ -1,0 +1,117 @@
+"""Arrows of Chrome traces become edges; values are worked out by hand."""
+
+import json
+
+import pytest
+
+from simsched.trace.importers import import_recording
+
+
+def x(name, ts, dur, tid, **more):
+    return {"ph": "X", "name": name, "ts": ts, "dur": dur, "pid": 1, "tid": tid, **more}
+
+
+def flow(ph, ts, tid, key=1, **more):
+    return {"ph": ph, "cat": "c", "name": "n", "id": key, "ts": ts, "pid": 1, "tid": tid, **more}
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Function that writes events and imports them."""
+
+    def run(*events):
+        (tmp_path / "t.json").write_text(json.dumps(list(events)))
+        return import_recording(tmp_path / "t.json")
+
+    return run
+
+
+def edges(recording):
+    """Return the edges by the names of their tasks, each of which has a class of its own."""
+    graph = recording.workload.graph
+    names = [recording.class_names[c] for c in graph.task_class]
+    return [
+        (names[u], names[v])
+        for u in range(graph.n_tasks)
+        for v in graph.succ[graph.succ_ptr[u] : graph.succ_ptr[u + 1]]
+    ]
+
+
+# a 0 to 10 us on thread 1, b 12 to 15 us on thread 2, c 16 to 20 us on thread 1
+SLICES = (x("a", 100, 10, 1), x("b", 112, 3, 2), x("c", 116, 4, 1))
+
+
+def test_arrows_make_a_graph_of_measured_tasks(load):
+    found = load(
+        *SLICES,
+        flow("s", 105, 1),
+        flow("t", 113, 2),
+        flow("f", 117, 1, bp="e"),
+        flow("s", 109, 1, "0x2"),
+        flow("f", 116, 1, "0x2", bp="e"),
+    )
+    assert edges(found) == [("a", "b"), ("a", "c"), ("b", "c")]
+    # 10, 3 and 4 us are so many thousand operations at 1e9 a second
+    assert found.workload.graph.ops.tolist() == [[10_000, 3_000, 4_000]]
+    assert found.details["set_aside"] == {}
+    assert found.details["origin_us"] == "100"
+
+
+def test_an_end_belongs_to_the_next_slice_unless_it_says_otherwise(load):
+    assert edges(load(*SLICES, flow("s", 101, 1), flow("f", 110.5, 2))) == [("a", "b")]
+    assert edges(load(*SLICES, flow("s", 110, 1), flow("f", 112, 2))) == [("a", "b")]
+    found = load(*SLICES, flow("s", 101, 1), flow("f", 110.5, 2, bp="e"))
+    assert found.workload is None
+    assert found.details["set_aside"] == {"step of an arrow that no slice is around, or behind": 1}
+
+
+def test_an_arrow_begins_in_the_innermost_slice(load):
+    found = load(
+        x("out", 0, 10, 1), x("in", 2, 3, 1), x("k", 12, 1, 2), flow("s", 3, 1), flow("f", 11, 2)
+    )
+    assert edges(found) == [("in", "k")]
+    # the outer slice was active itself for 2 and for 5 of its 10 us
+    assert found.workload.graph.ops.tolist() == [[7_000, 3_000, 1_000]]
+
+
+def test_slices_bound_by_an_id(load):
+    found = load(
+        x("a", 0, 1, 1, bind_id="7", flow_out=True),
+        x("b", 2, 1, 2, bind_id="7", flow_in=True, flow_out=True),
+        x("c", 4, 1, 1, bind_id="7", flow_in=True),
+        x("d", 5, 1, 1, bind_id="8"),
+    )
+    assert edges(found) == [("a", "b"), ("b", "c")]
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ((flow("f", 113, 2, bp="e"),), "end of an arrow that has not begun"),
+        ((flow("s", 101, 1), flow("f", 105, 1, bp="e")), "arrow inside one slice"),
+        (
+            (flow("s", 101, 1, "k"), flow("f", 113, 2, "l", bp="e")),
+            "end of an arrow that has not b",
+        ),
+        ((flow("s", 116, 1), flow("f", 119, 1, bp="e")), "arrow inside one slice"),
+        ((flow("s", 113, 2), flow("f", 114, 9)), "step of an arrow that no slice is around, or be"),
+        ((flow("s", None, 1),), "step of an arrow without a time or a thread"),
+    ],
+)
+def test_arrows_that_lead_nowhere_are_set_aside_and_counted(steps, reason, load):
+    found = load(*SLICES, *steps)
+    assert found.workload is None
+    (found_reason,) = found.details["set_aside"]
+    assert found_reason.startswith(reason)
+
+
+def test_an_arrow_to_a_slice_that_has_started_says_nothing_about_its_start(load):
+    steps = (flow("s", 9, 1), flow("f", 9.5, 2, bp="e"))
+    found = load(x("a", 0, 10, 1), x("b", 8, 5, 2), x("c", 14, 1, 2), *steps)
+    assert found.workload is None
+    (reason,) = found.details["set_aside"]
+    assert reason.startswith("arrow to a slice that had started")
+
+
+def test_a_file_without_arrows_has_no_graph(load):
+    assert load(*SLICES).workload is None
