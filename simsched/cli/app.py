@@ -255,7 +255,7 @@ def _print_result(result: Any, quiet: bool, *, describe: bool) -> None:
     if describe and not quiet and result.experiment.description:
         say(result.experiment.description.strip())
     say(comparison_table(result.lines))
-    for note in fit_notes(result.lines):
+    for note in (*result.remarks, *fit_notes(result.lines)):
         say(note)
     for note in cost_notes((cell.policy, cell.policy_model) for cell in result.cells):
         say(note)

@@ -70,7 +70,7 @@ def compare_command(
     if as_json:
         print_json(found.document())
     else:
-        say(*filter(None, (difference_table(found), pools_table(found))))
+        say(*filter(None, (difference_table(found), pools_table(found), *found.remarks)))
 
 
 def _cells(text: str, experiment: str | None, changes: list[str]) -> list[Cell]:

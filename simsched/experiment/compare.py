@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from simsched.analysis.waterfall import time_parts
+from simsched.analysis.metrics import run_metrics
+from simsched.analysis.waterfall import TimeParts, time_parts
 from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.overrides import Origin, changed, labels_in
+from simsched.experiment.remarks import WITHOUT_TASK, Facts, Pair, mean_metrics, remarks
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.yaml_reader import Document
 from simsched.names.specs import parse_spec, split_outside
@@ -35,6 +37,8 @@ class Side:
     seconds: dict[str, float]
     #: Idle time of the mean worker by cause and detail; see :mod:`simsched.analysis.idle`.
     idle_s: dict[tuple[str, str], float] = field(default_factory=dict)
+    #: Columns of results that are numbers.
+    metrics: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,20 @@ class Difference:
         """What `second` takes longer than `first`."""
         return self.cleared(self.second.makespan_s - self.first.makespan_s)
 
+    @property
+    def remarks(self) -> list[str]:
+        """Why one is shorter than the other, in sentences; none where nothing stands out."""
+        sides = self.first, self.second
+        words = [side.label.split() for side in sides]
+        alike = 0
+        while alike < min(map(len, words)) - 1 and words[0][alike] == words[1][alike]:
+            alike += 1
+        facts = [
+            Facts(" ".join(own[alike:]), side.makespan_s, side.seconds, side.metrics, side.idle_s)
+            for side, own in zip(sides, words, strict=True)
+        ]
+        return remarks(Pair(*facts))
+
     def cleared(self, seconds: float) -> float:
         """Return a time, but 0 if it is so short that rounding may have made it."""
         longest = max(self.first.makespan_s, self.second.makespan_s)
@@ -68,6 +86,7 @@ class Difference:
             "second": _plain(self.second),
             "difference_s": self.change_s,
             "parts_s": self.seconds,
+            "remarks": self.remarks,
         }
 
 
@@ -181,15 +200,26 @@ def _text(cell: Cell, key: str) -> str | None:
 
 def measure_side(cells: Sequence[Cell]) -> Side:
     """Simulate runs that differ in their seed and return the mean of their parts."""
-    found = [time_parts(repeated_run(cell, events=True)) for cell in cells]
+    found = [_measured(cell) for cell in cells]
     first, n = cells[0], len(cells)
     return Side(
         first.label.rpartition(" seed ")[0],
         tuple(cell.seed for cell in cells),
-        sum(parts.makespan_s for parts in found) / n,
-        _mean([parts.seconds for parts in found]),
-        _mean([parts.idle.mean_s() for parts in found]),
+        sum(parts.makespan_s for parts, _ in found) / n,
+        _mean([parts.seconds for parts, _ in found]),
+        _mean([parts.idle.mean_s() for parts, _ in found]),
+        mean_metrics([metrics for _, metrics in found]),
     )
+
+
+def _measured(cell: Cell) -> tuple[TimeParts, dict[str, Any]]:
+    """Return the parts of a run and its metrics; the events are not kept longer."""
+    run = repeated_run(cell, events=True)
+    parts = time_parts(run)
+    metrics = run_metrics(
+        run.summary, run.machine, run.workload, run.worker_thread, program=run.program
+    )
+    return parts, metrics | {WITHOUT_TASK: int(parts.idle.not_given.max(initial=0))}
 
 
 def _mean(each: Sequence[Mapping[Key, float]]) -> dict[Key, float]:

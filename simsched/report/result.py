@@ -172,7 +172,7 @@ class Result(ResultData):
         from simsched.report.tables import comparison_table, cost_notes, fit_notes
         from simsched.report.terminal import UNBROKEN, printed
 
-        notes = fit_notes(self.lines)
+        notes = [*self.remarks, *fit_notes(self.lines)]
         notes += cost_notes((cell.policy, cell.policy_model) for cell in self.cells)
         table = comparison_table(self.lines)
         return printed(UNBROKEN, table, *notes, *claim_tables(self.claims))
@@ -213,7 +213,7 @@ class Result(ResultData):
             notes.append(f"{left_out} more lines: .table()")
         if any("±" in cell for row in rows for cell in row):
             notes.append("± is the half width of the 95 % confidence interval over seeds.")
-        notes += fit_notes(self.lines[:MAX_LINES])
+        notes += [*self.remarks, *fit_notes(self.lines[:MAX_LINES])]
         notes += cost_notes((cell.policy, cell.policy_model) for cell in self.cells)
         if self.claims:
             held = sum(verdict.holds is True for verdict in self.claims)
@@ -241,6 +241,7 @@ class Result(ResultData):
                 "version": simsched.__version__,
                 "runs": self.rows,
                 "comparison": [flat(line) for line in self.lines],
+                "remarks": self.remarks,
                 "claims": [plain_claim(verdict) for verdict in self.claims],
                 "computed": outcome.computed,
                 "reused": outcome.reused,

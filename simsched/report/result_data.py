@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from simsched.experiment.cells import Cell
 from simsched.experiment.compare import chosen_cells
+from simsched.experiment.remarks import explained
 from simsched.experiment.runner import Outcome
 from simsched.experiment.schema import Experiment
 from simsched.experiment.single_run import simulate_cell
@@ -72,6 +73,14 @@ class ResultData:
     def baseline(self) -> str:
         """Label of the policy that others are compared with."""
         return self.lines[0].baseline if self.lines else ""
+
+    @property
+    def remarks(self) -> list[str]:
+        """Why the shortest policy is shorter than the baseline; nothing where nothing stands out.
+
+        These are sentences with the figures that they rest on, for each machine and workload.
+        """
+        return explained(self.rows, self.baseline, self.others)
 
     def __len__(self) -> int:
         return len(self.rows)

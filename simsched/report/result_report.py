@@ -89,6 +89,7 @@ def report_html(result: ResultData, command: Sequence[str] = ()) -> str:
         backends=sorted({cell.backend for cell in cells}),
         head=head,
         rows=rows,
+        remarks=result.remarks,
         marks=fit_notes(result.lines[:MAX_LINES]),
         n_names=head.index("policy") + 1,
         left_out=max(0, len(result.lines) - MAX_LINES),

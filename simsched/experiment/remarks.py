@@ -1,0 +1,378 @@
+"""Why one run is shorter than another, in two or three sentences.
+
+Every rule looks at one part of the time of the mean worker and says what differs, with the figures
+that it rests on. A rule is a function of a :class:`Pair`, registered with :func:`rule`, that
+returns what the difference of its part is and a clause with the workers as its subject, or nothing.
+Rules whose part explains little are silent, and so are all where the makespans hardly differ.
+
+Where runs were simulated with their event traces, rules know the parts of
+:mod:`simsched.analysis.waterfall`; otherwise only the columns of results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from simsched.analysis.idle import AWAITING, FAILED, KEPT, NOT_GIVEN
+from simsched.analysis.supply import ARRIVALS, BETWEEN, DEPENDENCIES, ON_ITS_WAY, TAIL, UNFOLDING
+from simsched.analysis.waterfall import (
+    CACHE,
+    COMPUTE,
+    MEMORY,
+    MIGRATION,
+    POOLS,
+    REMOTE,
+    SPAWN,
+    STEAL,
+    group_of,
+)
+from simsched.experiment.summary import Row, grouped, swept
+
+#: Makespans that differ by less than this part of the longer one need no explanation.
+LEAST_CHANGE = 0.01
+#: Parts whose difference is below this part of that of the makespans explain little.
+LEAST_PART = 0.1
+#: What goes the other way is said if it is this part of the difference of the makespans.
+LEAST_AGAINST = 0.25
+MOST = 3  #: sentences
+MOST_PLACES = 3  #: machines with workloads of which results say something
+#: Shares that differ by fewer percentage points are alike, and so are counts by less than a tenth.
+LEAST_POINTS = 5.0
+LEAST_RATIO = 1.1
+TASKS, IDLE = "tasks", "idle"
+WITHOUT_TASK = "most_workers_without_task"  #: in the facts of runs with traces
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of runs that differ in nothing but their seed: means over them."""
+
+    label: str
+    makespan_s: float
+    #: Parts of the makespan, of the mean worker.
+    seconds: Mapping[str, float]
+    #: Columns of results that are numbers.
+    metrics: Mapping[str, float]
+    #: Idle time by cause and detail; nothing without traces.
+    idle_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What a rule has found."""
+
+    #: By how much the part is longer in the second run.
+    seconds: float
+    #: What its workers do more or less; their plural is the subject.
+    clause: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two sides of a comparison."""
+
+    first: Facts
+    second: Facts
+
+    def part(self, chosen: Callable[[str], bool]) -> tuple[float, float]:
+        """Return the sum of some parts on each side."""
+        first, second = (
+            sum(seconds for name, seconds in side.seconds.items() if chosen(name))
+            for side in (self.first, self.second)
+        )
+        return first, second
+
+    def metric(self, name: str) -> tuple[float, float]:
+        """Return a column on each side, 0 where there is none."""
+        return self.first.metrics.get(name, 0.0), self.second.metrics.get(name, 0.0)
+
+
+Rule = Callable[[Pair], Remark | None]
+RULES: list[Rule] = []
+
+
+def rule(function: Rule) -> Rule:
+    """Register a rule."""
+    RULES.append(function)
+    return function
+
+
+def facts_of(label: str, rows: Sequence[Mapping[str, Any]]) -> Facts:
+    """Return what rows of results say, which differ in nothing but their seed."""
+    metrics = mean_metrics(rows)
+    workers = max(1.0, metrics.get("workers", 1.0))
+    columns = {TASKS: "busy_s", SPAWN: "spawn_s", POOLS: "acquire_s", MIGRATION: "migrate_s"}
+    seconds = {part: metrics.get(name, 0.0) / workers for part, name in columns.items()}
+    between = metrics.get("between_iterations_s", 0.0)
+    idle = max(0.0, metrics.get("idle_s", 0.0) / workers - between)
+    seconds |= {BETWEEN: between, IDLE: idle}
+    return Facts(label, metrics["makespan_s"], seconds, metrics)
+
+
+def mean_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the means of the columns that are numbers in all rows."""
+    first = rows[0]
+    return {
+        name: sum(float(row[name]) for row in rows) / len(rows)
+        for name in first
+        if all(isinstance(row.get(name), int | float) for row in rows)
+    }
+
+
+def remarks(pair: Pair) -> list[str]:
+    """Return sentences that explain the difference of the makespans; none if it is small."""
+    first, second = pair.first.makespan_s, pair.second.makespan_s
+    change = second - first
+    if abs(change) <= LEAST_CHANGE * max(first, second):
+        return []
+    found = [remark for each in RULES if (remark := each(pair)) is not None]
+    found.sort(key=lambda remark: -abs(remark.seconds))
+    share = [remark.seconds / change for remark in found]
+    along = [r for r, part in zip(found, share, strict=True) if part > LEAST_PART]
+    against = [r for r, part in zip(found, share, strict=True) if part < -LEAST_AGAINST]
+    if not along:
+        return []
+    said = [f"{_headline(pair)} because its workers {along[0].clause}."]
+    said += [f"They also {remark.clause}." for remark in along[1 : MOST - bool(against)]]
+    said += [f"Against that, they {remark.clause}." for remark in against[:1]]
+    return said
+
+
+def _headline(pair: Pair) -> str:
+    first, second = pair.first.makespan_s, pair.second.makespan_s
+    if second < first:
+        said = f"{100 * (1 - second / first):.0f} % shorter than"
+    elif second < 2 * first:
+        said = f"{100 * (second / first - 1):.0f} % longer than"
+    else:
+        said = f"{second / first:.3g} times as long as" if first > 0 else "longer than"
+    return f"{pair.second.label} is {said} {pair.first.label}"
+
+
+def explained(rows: Sequence[Row], baseline: str, others: Sequence[Row] = ()) -> list[str]:
+    """Return sentences on results: of the shortest policy beside the baseline, for each place.
+
+    The baseline is looked for among other rows, too.
+
+    A place is a machine with a workload and what is swept; those after the first `MOST_PLACES` are
+    left to ``compare``. Where the baseline itself is the shortest, it is the next one that counts.
+    """
+    bases = {key: members for key, members in grouped(others).items() if key[-1] == baseline}
+    places: dict[tuple[str, ...], list[Facts]] = {}
+    for key, members in grouped(rows).items():
+        if key[-1] == baseline:
+            bases[key] = members
+        else:
+            places.setdefault(key[:-1], []).append(facts_of(key[-1], members))
+    said = []
+    for place, found in places.items():
+        base = bases.get((*place, baseline))
+        if base is None:
+            continue
+        best = min(found, key=lambda facts: facts.makespan_s)
+        sentences = " ".join(remarks(Pair(facts_of(baseline, base), best)))
+        values = "".join(f", {name}={value}" for name, value in swept(base[0]).items())
+        where = f"{place[1]} on {place[0]}{values}: " if len(places) > 1 else ""
+        said += [where + sentences] if sentences else []
+    return said[:MOST_PLACES]
+
+
+def _compared(first: float, second: float) -> str:
+    """Return how much less or more the second side has, of times, with both.
+
+    >>> _compared(0.4, 0.1), _compared(0.0, 2e-3)
+    ('75 % less (100 instead of 400 ms)', '2 ms longer')
+    >>> _compared(1.0, 3.0)
+    '3 times as long (3 instead of 1 s)'
+    """
+    if first < 1e-3 * second:
+        return f"{_time(second)} longer"
+    figures = f"({_instead(first, second)})"
+    if second < first:
+        return f"{100 * (1 - second / first):.0f} % less {figures}"
+    if second < 2 * first:
+        return f"{100 * (second / first - 1):.0f} % more {figures}"
+    return f"{second / first:.3g} times as long {figures}"
+
+
+def _scale(seconds: float) -> tuple[float, str]:
+    """Return the unit in which a time is written, in seconds, and its name."""
+    units = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+    return next((unit for unit in units if seconds >= unit[0]), (1e-12, "ps"))
+
+
+def _time(seconds: float) -> str:
+    scale, unit = _scale(seconds)
+    return f"{seconds / scale:.3g} {unit}"
+
+
+def _instead(first: float, second: float) -> str:
+    """Return two times in one unit: the second instead of the first."""
+    scale, unit = _scale(max(first, second))
+    return f"{second / scale:.3g} instead of {first / scale:.3g} {unit}"
+
+
+def _remark(
+    pair: Pair, chosen: Callable[[str], bool], verb: str, of: str, because: Iterator[str]
+) -> Remark | None:
+    """Return a remark about some parts, with what explains them; None without them."""
+    first, second = pair.part(chosen)
+    if first <= 0.0 and second <= 0.0:
+        return None
+    clause = " ".join(filter(None, (verb, _compared(first, second), of)))
+    reasons = ", ".join(because)
+    return Remark(second - first, f"{clause}: {reasons}" if reasons else clause)
+
+
+def _points(pair: Pair, column: str, what: str) -> Iterator[str]:
+    """Yield the shares of both sides if they differ."""
+    first, second = pair.metric(column)
+    if abs(first - second) >= LEAST_POINTS:
+        yield f"{second:.3g} instead of {first:.3g} % {what}"
+
+
+def _counts(pair: Pair, column: str, what: str, scale: float = 1.0) -> Iterator[str]:
+    """Yield the numbers of both sides if they differ."""
+    first, second = pair.metric(column)
+    if max(first, second) >= LEAST_RATIO * max(min(first, second), 1e-300):
+        yield f"{second / scale:,.4g} instead of {first / scale:,.4g} {what}"
+
+
+def _traffic(pair: Pair) -> Iterator[str]:
+    """Yield what differs in where data come from."""
+    yield from _points(pair, "remote_percent", "of bytes are remote")
+    names = [name.removesuffix("_percent") for name in pair.first.metrics]
+    kinds = [name for name in names if f"local_{name}_bytes" in pair.first.metrics]
+    for kind in kinds[-1:] if len(kinds) == 2 else kinds:
+        yield from _points(pair, f"{kind}_percent", f"of bytes come from {kind.upper()}")
+    yield from _counts(pair, "memory_bytes", "GB come from memory", 1e9)
+
+
+@rule
+def waiting(pair: Pair) -> Remark | None:
+    """Look at waiting for memory, whatever the reason."""
+    return _remark(pair, _is_waiting, "wait", "for memory", _why_waiting(pair))
+
+
+def _is_waiting(name: str) -> bool:
+    return name in (MEMORY, REMOTE) or group_of(name).startswith("wait ")
+
+
+def _why_waiting(pair: Pair) -> Iterator[str]:
+    yield from _traffic(pair)
+    queues = {
+        name: pair.second.seconds.get(name, 0.0) - pair.first.seconds.get(name, 0.0)
+        for name in {*pair.first.seconds, *pair.second.seconds}
+        if group_of(name).startswith("wait ")
+    }
+    first, second = pair.part(_is_waiting)
+    if queues:
+        name = max(sorted(queues), key=lambda each: abs(queues[each]))
+        if abs(queues[name]) > 0.5 * abs(second - first):
+            kind, cause = name.removeprefix("wait ").split(": ")
+            yield f"queues at the {cause} of {kind} make most of it"
+
+
+@rule
+def in_tasks(pair: Pair) -> Remark | None:
+    """Look at time in tasks, where nothing more is known of it."""
+    return _remark(pair, TASKS.__eq__, "spend", "in tasks", _traffic(pair))
+
+
+@rule
+def computing(pair: Pair) -> Remark | None:
+    """Look at operations: on faster or slower cores, or executed again."""
+    wasted = _counts(pair, "wasted_s", "s go into executions without result")
+    return _remark(pair, COMPUTE.__eq__, "compute", "", wasted)
+
+
+@rule
+def hitting(pair: Pair) -> Remark | None:
+    """Look at hits in caches."""
+    return _remark(pair, CACHE.__eq__, "wait", "for caches", iter(()))
+
+
+_WHY_IDLE = {
+    DEPENDENCIES: "until other tasks end",
+    UNFOLDING: "until tasks are created",
+    ARRIVALS: "until tasks arrive",
+    KEPT: "while tasks are ready in pools from which they take nothing",
+    ON_ITS_WAY: "while tasks are on their way",
+    TAIL: "when the last tasks of an iteration have been taken",
+    NOT_GIVEN: "in iterations that have no task for them",
+    AWAITING: "inside tasks that wait for others",
+    FAILED: "after failures",
+}
+
+
+@rule
+def idling(pair: Pair) -> Remark | None:
+    """Look at idle time, and its largest cause."""
+    return _remark(pair, lambda name: group_of(name) == IDLE, "are idle", "", _why_idle(pair))
+
+
+def _why_idle(pair: Pair) -> Iterator[str]:
+    keys = {*pair.first.idle_s, *pair.second.idle_s}
+    change = {
+        key: pair.second.idle_s.get(key, 0.0) - pair.first.idle_s.get(key, 0.0)
+        for key in sorted(keys)
+        if key[0] in _WHY_IDLE
+    }
+    by_cause: dict[str, float] = {}
+    for (cause, _), seconds in change.items():
+        by_cause[cause] = by_cause.get(cause, 0.0) + seconds
+    if not by_cause:
+        yield from _counts(pair, "busy_imbalance", "times the mean is the longest time in tasks")
+        return
+    cause = max(by_cause, key=lambda each: abs(by_cause[each]))
+    details = {detail: s for (each, detail), s in change.items() if each == cause and detail}
+    most = max(details, key=lambda each: abs(details[each]), default="")
+    yield (
+        f"{_time(abs(by_cause[cause]))} {'more' if by_cause[cause] > 0 else 'less'} "
+        f"{_WHY_IDLE[cause]}{f' ({most})' if most else ''}"
+    )
+    first, second = pair.metric(WITHOUT_TASK)
+    if cause == NOT_GIVEN:
+        workers = pair.second.metrics.get("workers", 0.0)
+        yield f"up to {second:.0f} instead of {first:.0f} of {workers:.0f} workers get none"
+
+
+@rule
+def stealing(pair: Pair) -> Remark | None:
+    """Look at probes, locks and steals."""
+    return _remark(pair, STEAL.__eq__, "spend", "on steals", _steals(pair))
+
+
+def _steals(pair: Pair) -> Iterator[str]:
+    yield from _counts(pair, "steals", "steals")
+    yield from _counts(pair, "steals_remote", "from other domains")
+
+
+@rule
+def taking(pair: Pair) -> Remark | None:
+    """Look at tasks taken out of pools, and waiting for their locks."""
+    known = STEAL in pair.first.seconds
+    reasons = iter(()) if known else _steals(pair)
+    return _remark(pair, POOLS.__eq__, "spend", "on taking tasks", reasons)
+
+
+@rule
+def spawning(pair: Pair) -> Remark | None:
+    """Look at creating tasks and releasing successors."""
+    return _remark(pair, SPAWN.__eq__, "spend", "on creating tasks", iter(()))
+
+
+@rule
+def migrating(pair: Pair) -> Remark | None:
+    """Look at copies of data, page faults and moves of pages."""
+    moved = _counts(pair, "migrated_bytes", "GB are moved", 1e9)
+    return _remark(pair, MIGRATION.__eq__, "spend", "on moving data", moved)
+
+
+@rule
+def between(pair: Pair) -> Remark | None:
+    """Look at barriers, the policy's work and its migrations between iterations."""
+    work = _counts(pair, "policy_work_s", "s are the policy's work")
+    return _remark(pair, BETWEEN.__eq__, "wait", "between iterations", work)

@@ -1,0 +1,170 @@
+"""Sentences that explain a comparison: each rule by itself, and which of them speak."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from simsched.experiment.remarks import (
+    RULES,
+    WITHOUT_TASK,
+    Facts,
+    Pair,
+    explained,
+    facts_of,
+    remarks,
+)
+
+WORKERS = {"workers": 4.0}
+
+
+def facts(label: str, seconds: dict[str, float], idle: Any = None, **metrics: float) -> Facts:
+    """Facts whose makespan is the sum of the parts."""
+    return Facts(label, sum(seconds.values()), seconds, {**WORKERS, **metrics}, idle or {})
+
+
+def pair(part: str, *, idle: Any = None, **metrics: tuple[float, float]) -> Pair:
+    """Two sides that differ in one part, 4 s instead of 10 s, and in some columns."""
+    first, second = ({name: both[side] for name, both in metrics.items()} for side in (0, 1))
+    return Pair(
+        facts("A", {"compute" if part != "compute" else "other": 2.0, part: 8.0}, **first),
+        facts("B", {"compute" if part != "compute" else "other": 2.0, part: 2.0}, idle, **second),
+    )
+
+
+HEAD = "B is 60 % shorter than A because its workers "
+WHILE = "75 % less (2 instead of 8 s)"
+KINDS = {"local_dram_bytes": (1.0, 1.0), "local_hbm_bytes": (1.0, 1.0)}
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (
+            pair("memory", remote_percent=(73.0, 0.5)),
+            f"wait {WHILE} for memory: 0.5 instead of 73 % of bytes are remote",
+        ),
+        (
+            pair("memory", dram_percent=(90.0, 10.0), hbm_percent=(10.0, 90.0), **KINDS),
+            f"wait {WHILE} for memory: 90 instead of 10 % of bytes come from HBM",
+        ),
+        (
+            pair("memory", memory_bytes=(8e9, 2e9)),
+            f"wait {WHILE} for memory: 2 instead of 8 GB come from memory",
+        ),
+        (
+            pair("wait DRAM: link"),
+            f"wait {WHILE} for memory: queues at the link of DRAM make most of it",
+        ),
+        (
+            pair("tasks", remote_percent=(73.0, 0.5)),
+            f"spend {WHILE} in tasks: 0.5 instead of 73 % of bytes are remote",
+        ),
+        (
+            pair("compute", wasted_s=(3.0, 0.0)),
+            f"compute {WHILE}: 0 instead of 3 s go into executions without result",
+        ),
+        (pair("cache"), f"wait {WHILE} for caches"),
+        (
+            pair("idle", busy_imbalance=(2.0, 1.0)),
+            f"are idle {WHILE}: 1 instead of 2 times the mean",
+        ),
+        (
+            pair("steal", steals=(1000.0, 100.0)),
+            f"spend {WHILE} on steals: 100 instead of 1,000 steals",
+        ),
+        (pair("pools"), f"spend {WHILE} on taking tasks"),
+        (pair("spawn"), f"spend {WHILE} on creating tasks"),
+        (
+            pair("migration", migrated_bytes=(8e9, 2e9)),
+            f"spend {WHILE} on moving data: 2 instead of 8 GB are moved",
+        ),
+        (
+            pair("between iterations", policy_work_s=(3.0, 1.0)),
+            f"wait {WHILE} between iterations: 1 instead of 3 s are the policy's work",
+        ),
+    ],
+)
+def test_each_rule_says_what_differs(found: Pair, sentence: str) -> None:
+    (said,) = remarks(found)
+    assert said.startswith(HEAD + sentence)
+    assert said.endswith(".")
+
+
+def test_every_rule_is_tested() -> None:
+    sides = test_each_rule_says_what_differs.pytestmark[0].args[1]
+    spoken = {each.__name__ for found, _ in sides for each in RULES if each(found) is not None}
+    assert spoken == {each.__name__ for each in RULES}
+
+
+def test_idle_time_is_explained_by_its_largest_cause() -> None:
+    idle = {("kept", "pool deque of other domains"): 3.0, ("tail", ""): 1.0}
+    first = facts("A", {"compute": 4.0})
+    second = facts("B", {"compute": 4.0, "idle: kept": 3.0, "idle: tail": 1.0}, idle)
+    assert remarks(Pair(first, second)) == [
+        "B is 2 times as long as A because its workers are idle 4 s longer: 3 s more while tasks "
+        "are ready in pools from which they take nothing (pool deque of other domains)."
+    ]
+    idle = {("none given", "tail"): 4.0}
+    second = facts("B", {"compute": 4.0, "idle: none given": 4.0}, idle, **{WITHOUT_TASK: 3.0})
+    (said,) = remarks(Pair(first, second))
+    assert said.endswith("up to 3 instead of 0 of 4 workers get none.")
+
+
+def test_the_largest_parts_come_first_and_what_goes_the_other_way_last() -> None:
+    first = facts("A", {"memory": 10.0, "steal": 5.0, "spawn": 3.0, "idle": 0.0, "cache": 2.0})
+    second = facts("B", {"memory": 1.0, "steal": 2.0, "spawn": 1.0, "idle": 4.0, "cache": 1.9})
+    said = remarks(Pair(first, second))
+    assert [sentence.split(" (")[0].rpartition("workers ")[2] for sentence in said] == [
+        "wait 90 % less",
+        "They also spend 60 % less",
+        "Against that, they are idle 4 s longer.",
+    ]
+
+
+def test_nothing_is_said_where_nothing_stands_out() -> None:
+    first = facts("A", {"compute": 100.0})
+    assert remarks(Pair(first, facts("B", {"compute": 99.5}))) == []
+    assert remarks(Pair(first, first)) == []
+    many = {f"part {n}": 1.0 for n in range(20)}
+    assert remarks(Pair(facts("A", many), facts("B", dict.fromkeys(many, 0.5)))) == []
+
+
+def test_runs_without_length_are_compared() -> None:
+    nothing = facts("A", {"compute": 0.0})
+    assert remarks(Pair(nothing, nothing)) == []
+    assert remarks(Pair(nothing, facts("B", {"compute": 1.0})))[0].startswith("B is longer than A")
+
+
+def row(policy: str, makespan: float, remote: float, workload: str = "w") -> dict[str, Any]:
+    """A row of results of two workers that are in tasks all the time."""
+    return {
+        "machine": "m",
+        "workload": workload,
+        "policy": policy,
+        "seed": 0,
+        "workers": 2,
+        "makespan_s": makespan,
+        "busy_s": 2 * makespan,
+        "remote_percent": remote,
+    }
+
+
+def test_results_are_explained_by_the_shortest_policy() -> None:
+    rows = [row("base", 1.0, 73.0), row("near", 0.5, 1.0), row("far", 2.0, 90.0)]
+    assert explained(rows, "base") == [
+        "near is 50 % shorter than base because its workers spend 50 % less (0.5 instead of 1 s) "
+        "in tasks: 1 instead of 73 % of bytes are remote."
+    ]
+    assert explained([rows[2]], "base", rows[:2])[0].startswith("far is 2 times as long as base")
+    assert explained([rows[1]], "base") == []
+    both = [*rows, row("base", 1.0, 73.0, "v"), row("near", 0.5, 1.0, "v")]
+    assert [said.partition(":")[0] for said in explained(both, "base")] == ["w on m", "v on m"]
+
+
+def test_seeds_are_averaged() -> None:
+    found = facts_of("near", [row("near", 1.0, 10.0), row("near", 3.0, 30.0)])
+    assert (found.makespan_s, found.seconds["tasks"]) == (2.0, 2.0)
+    assert replace(found, label="x").metrics["remote_percent"] == 20.0
