@@ -41,8 +41,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +103,12 @@ class Capability:
 
 def capability(machine: Machine, worker_thread: NDArray[np.int32]) -> Capability:
     """Return the limits of a machine when workers run on the given hardware threads."""
+    return _capability(machine, np.asarray(worker_thread, np.int32).tobytes())
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def _capability(machine: Machine, worker_threads: bytes) -> Capability:
+    worker_thread = np.frombuffer(worker_threads, np.int32)
     cores, threads = np.unique(machine.thread_core[worker_thread], return_counts=True)
     worker_ops: dict[str, float] = {}
     total_ops: dict[str, float] = {}
@@ -180,9 +188,22 @@ def lower_bounds(machine: Machine, program: Workload, worker_thread: NDArray[np.
 
     The program is the one that policies are given, with the operations that its tasks have on the
     machine. The last `MAX_KEPT` results are kept: an experiment asks for those of a program again
-    with every policy, and versions of a data-flow program have to be generated for them.
+    with every policy, and versions of a data-flow program have to be generated for them. So is the
+    last one of a program as long as this object is used, without a look at its content.
     """
     able = capability(machine, worker_thread)
+    last_able, last_bounds = _last.get(program, (None, None))
+    if last_able is able and last_bounds is not None:
+        return last_bounds
+    found = _lower_bounds(program, able)
+    _last[program] = able, found
+    return found
+
+
+_last: WeakKeyDictionary[Workload, tuple[Capability, Bounds]] = WeakKeyDictionary()
+
+
+def _lower_bounds(program: Workload, able: Capability) -> Bounds:
     content, maker = content_digest(program, able), generator_of(program)
     key = content, maker and maker.function  # its file may have changed since
     with _keeping:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.paths import make_paths, most_mates
+from simsched.engine.machine_fields import paths_of
 from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
 from simsched.trace.schema import EventKind
@@ -43,7 +43,7 @@ class JobTimes:
         """Learn what is executed where; see :meth:`simsched.trace.sink.InformedSink.begin`."""
         self.tasks = JobTasks(workload.graph)
         core = self._machine.thread_core[worker_thread]
-        paths = make_paths(self._machine, most_mates(self._machine, worker_thread))
+        paths = paths_of(self._machine, worker_thread)
         domain = self._machine.core_domain[core]
         own = np.array([self._machine.own_node(d) for d in range(self._machine.n_domains)])[domain]
         self._near = np.stack([paths.access[domain, own], paths.hit[domain, own]])

@@ -40,7 +40,7 @@ from simsched.analysis.rates import Rates
 from simsched.analysis.supply import BETWEEN
 from simsched.analysis.waits import WAIT_CAUSES, Bottlenecks
 from simsched.engine.interface.problem import Problem
-from simsched.engine.paths import path_nodes
+from simsched.engine.machine_fields import path_nodes
 from simsched.engine.problem import make_problem
 from simsched.files.units import PER_PS
 from simsched.policy.contract.base import Placement

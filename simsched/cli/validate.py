@@ -97,6 +97,11 @@ def validate_command(
         raise ConfigurationError("--output: found with one run, accepted: with a set of runs")
     replays = _replay(measured, machine, policies or [None], runs, format, assignments or [])
     warn(replays[0].warnings, quiet=quiet)  # they are the trace's, the same for every policy
+    _show(replays, as_json=as_json)
+
+
+def _show(replays: list[Replay], *, as_json: bool) -> None:
+    """Print one run beside its simulations."""
     if as_json:
         documents = [found.as_json() for found in replays]
         print_json(documents[0] if len(documents) == 1 else {"replays": documents})

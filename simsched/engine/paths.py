@@ -175,14 +175,3 @@ def _shared_caps(table: tuple[float, ...], n_mates: int) -> list[float]:
 def held(table: tuple[float, ...], index: int) -> float:
     """Return the table's entry; the last one holds beyond its end."""
     return table[min(index, len(table) - 1)]
-
-
-def path_nodes(machine: Machine, worker_thread: IntArray) -> IntArray:
-    """Return the memory node that each path of a run leads to, -1 for copies between nodes."""
-    paths = make_paths(machine, most_mates(machine, worker_thread))
-    node = np.full(len(paths.latency_ps), -1, np.int32)
-    for table in (paths.access, paths.hit, paths.write):
-        for index in range(table.shape[1]):
-            used = table[:, index]
-            node[used[used >= 0]] = index
-    return node

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,7 +24,8 @@ def check_processors(
     or with an initialisation that has costs for other kinds than the iterations.
     """
     cores = machine.thread_core[worker_thread]
-    kinds = list(dict.fromkeys(group.kind for group in _groups(machine, cores)))
+    used = dict.fromkeys(machine.core_group[cores].tolist())
+    kinds = list(dict.fromkeys(machine.core_groups[group].kind for group in used))
     where = f"workload {workload.name}"
     known = workload.graph.kinds
     for kind in kinds:
@@ -110,6 +109,8 @@ def whole_program_threads(
     able = np.ones(len(workload.graph.kinds), bool)
     for graph in graphs:
         able &= np.isfinite(graph.ops).all(axis=1) & np.isfinite(graph.join_ops).all(axis=1)
+    if able.all():
+        return worker_thread
     groups = _groups(machine, machine.thread_core[worker_thread])
     kept = able[[workload.graph.kinds.index(group.kind) for group in groups]]
     return worker_thread[kept] if kept.any() else worker_thread
@@ -126,9 +127,11 @@ def kinds_without(machine: Machine, every: IntArray, kept: IntArray) -> tuple[st
 
 def machine_of_workers(machine: Machine, worker_thread: IntArray) -> Machine:
     """Return a machine as its workers see it: nothing is copied if all use one memory space."""
+    if machine.in_place is None:
+        return machine
     domains = np.unique(machine.thread_domain[worker_thread]).tolist()
     spaces = {int(machine.node_space[machine.own_node(domain)]) for domain in domains}
-    return replace(machine, in_place=None) if len(spaces) == 1 else machine
+    return machine.with_all_in_place if len(spaces) == 1 else machine
 
 
 def worker_speeds(

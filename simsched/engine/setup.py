@@ -64,7 +64,7 @@ def set_up(
     threads, left_out = threads_for(machine, program, policy, placed)
     machine = machine_of_workers(machine, threads)
     view = view_before(
-        replace(machine, changes=()),  # nobody knows beforehand
+        replace(machine, changes=()) if machine.changes else machine,  # nobody knows beforehand
         program,
         threads,
         policy=policy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.paths import make_paths, most_mates
+from simsched.engine.machine_fields import paths_of
 from simsched.machine.caches import MemorySideCache
 from simsched.machine.model import (
     Controller,
@@ -23,7 +23,7 @@ MOST = 1e18  #: bytes per second: more is without bound
 
 def ways_of(machine: Machine, worker_thread: IntArray) -> Ways:
     """Return what the paths of a run cross; a path's number is the one that its trace has."""
-    paths = make_paths(machine, most_mates(machine, worker_thread))
+    paths = paths_of(machine, worker_thread)
     cached = [node for node in machine.nodes if node.memory_side_cache is not None]
     caches = [node.memory_side_cache for node in cached if node.memory_side_cache is not None]
     resources: list[MemoryNode | MemorySideCache | Link | Controller]

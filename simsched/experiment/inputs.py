@@ -139,8 +139,8 @@ class WorkloadSource:
     content: str = ""
 
     def seeded(self, seed: int) -> WorkloadSource:
-        """Return the workload for a seed; a graph file gives every seed the same."""
-        if self.path is not None:
+        """Return the workload for a seed: the same for all without anything random in it."""
+        if self.path is not None or not find_workload(self.generator).takes_seed:
             seed = 0
         return replace(self, seed=seed, content=content_key(self._decisive(seed)))
 

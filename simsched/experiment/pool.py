@@ -9,6 +9,8 @@ import selectors
 import signal
 import subprocess
 import sys
+import time
+from collections import deque
 from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
@@ -28,6 +30,7 @@ from simsched.names.user_code import is_file_spec
 from simsched.policy.parts.placement import PlacedPolicy
 
 MAX_ATTEMPTS = 2
+QUICK_S = 0.2  #: cells that take less are handed over several at a time
 
 Finished = Generator[tuple[Cell, dict[str, Any]], None, None]
 
@@ -91,7 +94,7 @@ def is_portable(cell: Cell) -> bool:
 
 
 class _Worker:
-    """A worker process and the cell it is running."""
+    """A worker process and the cells it has been given; it is running the first of them."""
 
     def __init__(self) -> None:
         setup = f"import sys; sys.path[:] = {sys.path!r}; "
@@ -108,13 +111,21 @@ class _Worker:
         assert self.process.stdout is not None
         self.requests: IO[bytes] = self.process.stdin
         self.answers: IO[bytes] = self.process.stdout
-        self.cell: Cell | None = None
+        self.cells: deque[Cell] = deque()
         self.last: str | None = None
+        self.most = 1  #: cells at a time
+        self._given_s = 0.0
 
-    def start(self, cell: Cell, store: Store, events: Path | None) -> None:
-        """Hand over a cell."""
-        self.cell, self.last = cell, cell.workload_source.content
-        request = Request(pickle.dumps(cell), code_digest(), store.directory, events)
+    def start(self, waiting: WaitingCells, jobs: int, store: Store, events: Path | None) -> None:
+        """Hand over cells: more at a time as long as those of the last time were done quickly."""
+        now = time.monotonic()
+        self.most = 2 * self.most if now - self._given_s < QUICK_S else max(1, self.most // 2)
+        self._given_s = now
+        share = -(-len(waiting) // (2 * jobs))  # in the end nobody waits long for another one
+        self.cells.extend(waiting.take_several(self.last, min(self.most, share)))
+        self.last = self.cells[0].workload_source.content
+        data = pickle.dumps(list(self.cells))
+        request = Request(data, code_digest(), store.directory, events)
         with contextlib.suppress(OSError):  # a process that is gone is noticed at its output
             send(self.requests, request)
 
@@ -140,55 +151,76 @@ def _without_interruptions() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+class _Crew:
+    """Worker processes, and the cells that wait for one."""
+
+    def __init__(self, cells: list[Cell], jobs: int, store: Store, events: Path | None) -> None:
+        self.workers: list[_Worker] = []
+        self.selector = selectors.DefaultSelector()
+        self._waiting, self._jobs = WaitingCells(cells), jobs
+        self._store, self._events = store, events
+        self._attempts: dict[str, int] = {}
+
+    def begin(self) -> None:
+        """Start the processes."""
+        for _ in range(self._jobs):
+            self._hire()
+
+    def employ(self, worker: _Worker) -> None:
+        """Give a worker cells, or nothing to wait for when there are none."""
+        if self._waiting:
+            worker.start(self._waiting, self._jobs, self._store, self._events)
+        else:
+            self.selector.unregister(worker.answers)
+
+    def replace(self, worker: _Worker) -> None:
+        """Let another process run the cells of one that has been killed, each tried once more."""
+        cell = worker.cells[0]
+        self._attempts[cell.key] = self._attempts.get(cell.key, 0) + 1
+        _check_attempts(cell, worker, self._attempts[cell.key])
+        self.selector.unregister(worker.answers)
+        worker.stop(self._store.directory, self._events)
+        self.workers.remove(worker)
+        for lost in reversed(worker.cells):
+            self._waiting.put_back(lost)
+        self._hire()
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self.workers:
+            worker.process.kill()  # all at once, should another Ctrl-C come
+        for worker in self.workers:
+            worker.stop(self._store.directory, self._events)
+        self.selector.close()
+
+    def _hire(self) -> None:
+        worker = _Worker()
+        self.workers.append(worker)
+        self.selector.register(worker.answers, selectors.EVENT_READ, worker)
+        self.employ(worker)
+
+
 def _in_processes(
     cells: list[Cell], jobs: int, store: Store, events: Path | None, listener: Listener
 ) -> Finished:
     """Run cells in worker processes; a cell whose process is killed is tried once more."""
-    waiting = WaitingCells(cells)
-    attempts: dict[str, int] = {}
-    workers: list[_Worker] = []
-    with selectors.DefaultSelector() as selector:
-
-        def employ(worker: _Worker) -> None:
-            if waiting:
-                worker.start(waiting.take(worker.last), store, events)
-                return
-            worker.cell = None
-            selector.unregister(worker.answers)
-
-        def hire() -> None:
-            worker = _Worker()
-            workers.append(worker)
-            selector.register(worker.answers, selectors.EVENT_READ, worker)
-            employ(worker)
-
-        try:
-            for _ in range(jobs):
-                hire()
-            while any(worker.cell is not None for worker in workers):
-                for key, _ in selector.select():
-                    worker = key.data
-                    cell = worker.cell
-                    answer = _answer(worker)
-                    if answer is None:
-                        attempts[cell.key] = attempts.get(cell.key, 0) + 1
-                        _check_attempts(cell, worker, attempts[cell.key])
-                        selector.unregister(worker.answers)
-                        worker.stop(store.directory, events)
-                        workers.remove(worker)
-                        waiting.put_back(cell)
-                        hire()
-                    elif answer.row is None:
-                        listener.progressed(cell, answer.progress or 0.0)
-                    else:
-                        employ(worker)
-                        listener.finished(cell)
-                        yield cell, answer.row
-        finally:
-            for worker in workers:
-                worker.process.kill()  # all at once, should another Ctrl-C come
-            for worker in workers:
-                worker.stop(store.directory, events)
+    with contextlib.closing(_Crew(cells, jobs, store, events)) as crew:
+        crew.begin()
+        while any(worker.cells for worker in crew.workers):
+            for key, _ in crew.selector.select():
+                worker = key.data
+                cell = worker.cells[0]
+                answer = _answer(worker)
+                if answer is None:
+                    crew.replace(worker)
+                elif answer.row is None:
+                    listener.progressed(cell, answer.progress or 0.0)
+                else:
+                    worker.cells.popleft()
+                    if not worker.cells:
+                        crew.employ(worker)
+                    listener.finished(cell)
+                    yield cell, answer.row
 
 
 def _answer(worker: _Worker) -> Answer | None:

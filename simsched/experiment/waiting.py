@@ -22,17 +22,21 @@ class WaitingCells:
             self._groups.setdefault(cell.workload_source.content, deque()).append(cell)
         self._untouched = deque(self._groups)
 
-    def __bool__(self) -> bool:
-        return bool(self._groups)
-
     def take(self, last: str | None = None) -> Cell:
         """Remove and return a cell for a worker, which has built the workload `last`."""
+        return self.take_several(last, 1)[0]
+
+    def take_several(self, last: str | None, most: int) -> list[Cell]:
+        """Remove and return cells of one workload, one or more, as :meth:`take` chooses them."""
         content = last if last in self._groups else self._another()
         group = self._groups[content]
-        cell = group.popleft()
+        cells = [group.popleft() for _ in range(min(most, len(group)))]
         if not group:
             del self._groups[content]
-        return cell
+        return cells
+
+    def __len__(self) -> int:
+        return sum(map(len, self._groups.values()))
 
     def _another(self) -> str:
         while self._untouched:

@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -40,11 +40,11 @@ PARENT_EVERY_S = 0.5
 
 @dataclass(frozen=True)
 class Request:
-    """A cell to be run."""
+    """Cells to be run, each of which is answered."""
 
-    #: Pickled; what is wrong with it here can be answered.
-    cell: bytes
-    #: Hash of the code that it was planned with.
+    #: A pickled list; what is wrong with it here can be answered.
+    cells: bytes
+    #: Hash of the code that they were planned with.
     code: str
     #: Directory of rows.
     store: Path
@@ -56,7 +56,7 @@ class Request:
 class Answer:
     """What a worker says."""
 
-    #: Part of the cell that is done.
+    #: Part of the present cell that is done.
     progress: float | None = None
     row: dict[str, Any] | None = None
     #: What the user has to hear.
@@ -75,25 +75,24 @@ class Answer:
         return self
 
 
-def answered(run: Callable[[], Answer]) -> Answer:
-    """Return the answer of a run, also when it has raised an exception."""
+def answered(run: Callable[[], Iterable[Answer]]) -> Iterator[Answer]:
+    """Yield the answers of runs, the last one also when it has raised an exception."""
     try:
-        return run()
+        yield from run()
     except SimschedError as error:
-        return Answer(error=type(error)(str(error)))
+        yield Answer(error=type(error)(str(error)))
     except Exception:
-        return Answer(crash=traceback.format_exc())
+        yield Answer(crash=traceback.format_exc())
 
 
-def unpacked(data: bytes) -> Cell:
-    """Return a cell that another process has pickled, if its policy's code is here."""
+def unpacked(data: bytes) -> Any:
+    """Return cells that another process has pickled, if the code of their policies is here."""
     try:
         # What a module registers is its own, as where the cell comes from.
         with imports_watched(of_user=True):
-            cell: Cell = pickle.loads(data)  # noqa: S301 (written by this program's other half)
+            return pickle.loads(data)  # noqa: S301 (written by this program's other half)
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(f"a worker process cannot load a policy: {error}") from error
-    return cell
 
 
 def check_code(code: str) -> None:
@@ -152,25 +151,25 @@ def serve(requests: IO[bytes], answers: IO[bytes], storing: Lock) -> None:
         with suppress(OSError):
             send(answers, Answer(progress=part))
 
-    def run(request: Request) -> Answer:
+    def rows(request: Request) -> Iterator[Answer]:
         check_code(request.code)
-        cell = unpacked(request.cell)
-        check_policy(cell)
-        row = run_cell(cell, request.events, report)
-        with storing:
-            Store(request.store).save(cell.key, row)
-        return Answer(row=row)
+        for cell in unpacked(request.cells):
+            check_policy(cell)
+            row = run_cell(cell, request.events, report)
+            with storing:
+                Store(request.store).save(cell.key, row)
+            yield Answer(row=row)
 
     while True:
         try:
             request: Request = receive(requests)
         except EOFError:
             return
-        answer = answered(partial(run, request))
-        try:
-            send(answers, answer)
-        except OSError:
-            return
+        for answer in answered(partial(rows, request)):
+            try:
+                send(answers, answer)
+            except OSError:
+                return
 
 
 def end_with(parent: int, storing: Lock) -> None:

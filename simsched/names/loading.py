@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import entry_points
@@ -144,10 +145,11 @@ def is_of_user_file(module: ModuleType) -> bool:
     return isinstance(loader, _Loader) and loader.is_of_user and not _is_offered(module.__name__)
 
 
-def offering_packages() -> set[str]:
+@cache  # looking for them takes milliseconds, and what is installed is looked for only once, too
+def offering_packages() -> frozenset[str]:
     """Return the outermost names of installed packages that offer policies or workloads."""
     points = [point for group in ENTRY_POINT_GROUPS for point in entry_points(group=group)]
-    return {point.module.partition(".")[0] for point in points}
+    return frozenset(point.module.partition(".")[0] for point in points)
 
 
 def _is_offered(module: str) -> bool:

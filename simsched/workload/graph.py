@@ -42,7 +42,12 @@ class TaskGraph(GraphArrays):
             points nowhere, a task with two parents, a self-loop or a cycle through dataflow edges
             and the spawn tree.
         """
-        validate_graph(self)
+        if not (self.is_fixed and self._is_valid):
+            validate_graph(self)
+            object.__setattr__(self, "_is_valid", True)
+
+    #: Whether it has been found right; while nobody can write to its arrays it stays so.
+    _is_valid = False
 
     def in_iteration(self, number: int) -> TaskGraph:
         """Return the graph with the blocks of an iteration.

@@ -29,6 +29,8 @@ from dataclasses import dataclass
 from simsched.policy.contract.base import param
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 
+begun = []  # runs of this process
+
 @dataclass(frozen=True, kw_only=True)
 class Drastic(RandomStealing):
     marker: str = param("")
@@ -38,8 +40,9 @@ class Drastic(RandomStealing):
         if self.deed == "sleep":
             open(self.marker, "a").close()
             time.sleep(10)
-        if os.path.exists(self.marker):
-            if self.deed == "once":
+        begun.append(self)
+        if os.path.exists(self.marker) and (self.deed != "twelfth" or len(begun) == 12):
+            if self.deed in ("once", "twelfth"):
                 os.unlink(self.marker)
             if self.deed == "crash":
                 raise RuntimeError("a fault of the policy")

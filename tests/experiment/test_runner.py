@@ -115,6 +115,18 @@ def test_a_worker_that_is_killed_is_replaced(make_plain: Any, tmp_path: Path) ->
     assert by_policy["once"] > 0
 
 
+def test_what_a_killed_worker_was_given_beside_is_run_by_others(
+    make_plain: Any, tmp_path: Path
+) -> None:
+    # Cells take milliseconds: the twelfth of a process is in the middle of several.
+    (tmp_path / "marker").touch()
+    policies = [drastic(tmp_path, "twelfth", label="twelfth")]
+    outcome = run(Document(None, make_plain(policies=policies, seeds=60)), tmp_path, jobs=2)
+    assert not (tmp_path / "marker").exists()
+    assert [row["seed"] for row in outcome.rows] == list(range(60))
+    assert all(row["makespan_s"] > 0 for row in outcome.rows)
+
+
 def test_a_cell_that_kills_every_worker_ends_the_experiment(
     make_plain: Any, tmp_path: Path
 ) -> None:

@@ -220,11 +220,11 @@ class Accepted(NamedTuple):
 
 
 @cache
-def _accepted_by(record: type) -> tuple[tuple[str, Accepted], ...]:
-    """Return what the fields of a record accept."""
+def _accepted_by(record: type) -> tuple[tuple[str, Accepted, Any], ...]:
+    """Return what the fields of a record accept, and their defaults."""
     hints = get_type_hints(record)
     return tuple(
-        (one.name, Accepted(tuple(_alternatives(hints[one.name])), one.metadata))
+        (one.name, Accepted(tuple(_alternatives(hints[one.name])), one.metadata), one.default)
         for one in fields(record)
     )
 
@@ -269,8 +269,10 @@ def check(value: Any, kind: type, where: str = "", sizes: Mapping[str, int] = NO
 def check_record(record: Any, where: str, sizes: Mapping[str, int]) -> None:
     """Refuse a record a field of which means nothing."""
     cls: type = type(record)
-    for name, accepted in _accepted_by(cls):
-        accepted.check(getattr(record, name), _at(where, name), sizes)
+    for name, accepted, default in _accepted_by(cls):
+        value = getattr(record, name)
+        if value is not default:
+            accepted.check(value, _at(where, name), sizes)
 
 
 def check_word(where: str, value: Any, accepted: Sequence[str]) -> None:
