@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -131,7 +134,12 @@ def machine_of_workers(machine: Machine, worker_thread: IntArray) -> Machine:
         return machine
     domains = np.unique(machine.thread_domain[worker_thread]).tolist()
     spaces = {int(machine.node_space[machine.own_node(domain)]) for domain in domains}
-    return machine.with_all_in_place if len(spaces) == 1 else machine
+    return _without_copies(machine) if len(spaces) == 1 else machine
+
+
+@lru_cache(maxsize=32)  # what is known of a machine belongs to the object
+def _without_copies(machine: Machine) -> Machine:
+    return replace(machine, in_place=None)
 
 
 def worker_speeds(

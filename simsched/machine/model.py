@@ -12,7 +12,7 @@ node : memory node; link : interconnect link. All are dense and start at 0.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -382,11 +382,6 @@ class Machine(Shown):
     def copies_data(self) -> bool:
         """Whether data are copied between memory spaces, of which there are several."""
         return self.n_spaces > 1
-
-    @cached_property
-    def with_all_in_place(self) -> Machine:
-        """The machine without copies between memory spaces; the same object each time."""
-        return replace(self, in_place=None)
 
     def uses_in_place(self, domain: int, node: int) -> bool:
         """Return whether a domain uses the data of a memory node in place.
