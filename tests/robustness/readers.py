@@ -231,18 +231,19 @@ def read_node_link(folder: Path) -> object:
     return _graph(folder, "node_link")
 
 
-def _importable(name: str, options: dict[str, object], **about: bool) -> None:
+def _importable(name: str, options: dict[str, object], like: str = "", **about: bool) -> None:
     """Register the reader of task graphs of a format, with options that seeds need."""
 
     def read(folder: Path) -> object:
         from simsched.workload.importers import import_workload
 
-        return import_workload(_only(folder), name, **options)
+        return import_workload(_only(folder), like or name, **options)
 
     reader(name, **about)(read)
 
 
 _importable("dax", {})
+_importable("dot_dump", {"task_cost": "1 ms"}, like="dot")
 _importable("stg", {"cost_unit": "us", "bytes_per_unit": 3.5})
 _importable("tgff", {"cost": "time", "cost_unit": "us", "edge_bytes": "quantity"})
 _importable("alibaba", {})

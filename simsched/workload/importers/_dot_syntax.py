@@ -54,12 +54,19 @@ class Defaults(NamedTuple):
     edge: dict[str, str]
 
 
-def parse_dot(text: str, source: str) -> nx.Graph[Any]:
+def parse_dot(
+    text: str, source: str, subgraphs: dict[str, list[str]] | None = None
+) -> nx.Graph[Any]:
     """Return the graph that a DOT text describes.
 
-    With `strict` it has no parallel edges. A text that is not DOT is refused with its line.
+    With `strict` it has no parallel edges. A text that is not DOT is refused with its line. The
+    nodes of named subgraphs are put into `subgraphs` by name.
     """
-    return _Parser(list(_tokens(text, source)), source).graph()
+    parser = _Parser(list(_tokens(text, source)), source)
+    graph = parser.graph()
+    if subgraphs is not None:
+        subgraphs.update(parser.subgraphs)
+    return graph
 
 
 class _Parser:
@@ -69,6 +76,7 @@ class _Parser:
         self.tokens, self.source, self.position = tokens, source, 0
         self.result: nx.Graph[Any] = nx.MultiDiGraph()
         self.arrow = "->"
+        self.subgraphs: dict[str, list[str]] = {}
 
     def graph(self) -> nx.Graph[Any]:
         """Read the whole file."""
@@ -144,9 +152,12 @@ class _Parser:
     def end(self, scope: Defaults, depth: int) -> list[str]:
         """Read one end of an edge: a subgraph, or nodes with commas between them."""
         if self.accept("keyword", "subgraph"):
-            if self.peek().kind == "id":
-                self.take()
-            return self.block(scope, depth + 1)
+            if self.peek().kind != "id":
+                return self.block(scope, depth + 1)
+            name = self.take().text
+            nodes = self.block(scope, depth + 1)
+            self.subgraphs[name] = list(dict.fromkeys([*self.subgraphs.get(name, ()), *nodes]))
+            return nodes
         if self.peek()[:2] == ("mark", "{"):
             return self.block(scope, depth + 1)
         nodes = [self.node(scope, "a node, an edge, a subgraph, an attribute or }")]

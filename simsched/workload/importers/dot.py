@@ -17,6 +17,7 @@ from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._dot_syntax import parse_dot
 from simsched.workload.importers._foreign import Cost, Speed
 from simsched.workload.importers._given_costs import TaskCost
+from simsched.workload.importers._runtime_dumps import LABEL, tidied
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import importer
 
@@ -46,6 +47,8 @@ def import_dot(
 ) -> Workload:
     """Task graphs in DOT, simsched's own or with attributes that options name.
 
+    Dumps of Taskflow and StarPU are graphs of tasks whose class is their label.
+
     Parameters
     ----------
     path : Path
@@ -54,8 +57,13 @@ def import_dot(
         As for :func:`~simsched.workload.importers.from_networkx`; not for our own files. Numbers
         may be quoted.
     """
+    subgraphs: dict[str, list[str]] = {}
+    graph = parse_dot(read_text(path, GraphError), str(path), subgraphs)
+    dump = tidied(graph, subgraphs, str(path))
+    if dump is not None and task_class is None:
+        task_class = LABEL
     return from_networkx(
-        parse_dot(read_text(path, GraphError), str(path)),
+        graph if dump is None else dump,
         cost=cost,
         cost_unit=cost_unit,
         reference_speed=reference_speed,

@@ -1,0 +1,120 @@
+"""Dumps of runtimes in DOT, where nodes and edges are not what they seem.
+
+**Taskflow** (``taskflow.dump()``). A node is called by its address, its label is the task's name. A
+task with a subflow spawns what is in the subgraph of its address, and the last of these have edges
+back to it, its join: here it is before the first of them, and its successors wait for the last.
+Dashed edges of condition tasks are alternatives, and modules are graphs that are drawn elsewhere:
+neither is a graph of tasks, so both are refused.
+
+**StarPU** (``dag.dot``). ``task_N`` are tasks, with the name of their codelet as label. A tag and
+the task that has it are drawn as a cycle and are one node here. Other tags and messages
+(``mpi_T_N``) are no tasks: what is behind them waits for what is before them. Nodes of workers are
+a legend.
+
+Neither has costs: the option `task_cost` gives them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import networkx as nx
+
+from simsched.files.errors import GraphError
+from simsched.files.limits import EDGES
+
+LABEL = "label"
+TASKFLOW = "Taskflow"
+STARPU = re.compile(r"(task|tag|mpi|worker)_.+")
+NO_NAME = "(no name)"
+Clusters = Mapping[str, Sequence[str]]
+
+
+def tidied(graph: nx.Graph[Any], clusters: Clusters, source: str) -> nx.Graph[Any] | None:
+    """Return the tasks of a dump with their names in the attribute `LABEL`; None for other graphs.
+
+    `clusters` are the nodes of each subgraph by its name.
+    """
+    if not graph.is_directed() or len(graph) == 0:
+        return None
+    if graph.graph.get("name") == TASKFLOW and all(LABEL in data for data in graph.nodes.values()):
+        return _of_taskflow(nx.DiGraph(graph), clusters, source)
+    kinds = {match[1] if match else None for match in map(STARPU.fullmatch, map(str, graph))}
+    if None not in kinds and "task" in kinds:
+        return _of_starpu(nx.DiGraph(graph), source)
+    return None
+
+
+def _of_taskflow(graph: nx.DiGraph[Any], clusters: Clusters, source: str) -> nx.DiGraph[Any]:
+    """Return the graph of a dump of Taskflow."""
+    for node, data in graph.nodes.items():
+        if data.get("shape") == "box3d":
+            raise GraphError(
+                f"{source}: node {node!r}: found the module {data[LABEL]!r}, whose tasks are drawn "
+                "elsewhere; accepted a graph without modules (composed_of)"
+            )
+        if data.get("shape") == "diamond" and graph.out_degree(node):
+            raise GraphError(
+                f"{source}: node {node!r}: found the condition task {data[LABEL]!r}; which of its "
+                "edges is taken is not in a dump, accepted a graph without conditions"
+            )
+    subflows = {
+        name.removeprefix("cluster_"): [node for node in nodes if f"cluster_{node}" != name]
+        for name, nodes in clusters.items()
+        if name.removeprefix("cluster_") in graph
+    }
+    # outer subflows have more tasks than those inside them
+    for parent, inside in sorted(subflows.items(), key=lambda item: -len(item[1])):
+        _spawn(graph, parent, set(inside), subflows)
+    times = Counter(data[LABEL] for data in graph.nodes.values())
+    names = {
+        node: data[LABEL] if times[data[LABEL]] == 1 else f"{data[LABEL]} {node}"
+        for node, data in graph.nodes.items()
+    }
+    renamed: nx.DiGraph[Any] = nx.relabel_nodes(graph, names)
+    return renamed
+
+
+def _spawn(
+    graph: nx.DiGraph[Any], parent: str, inside: set[str], subflows: Mapping[str, Sequence[str]]
+) -> None:
+    """Let a task be before those of its subflow, and its successors behind them."""
+    last = [node for node in graph.predecessors(parent) if node in inside]
+    behind = [node for node in graph.successors(parent) if node not in inside]
+    deeper = {node for other in inside if other in subflows for node in subflows[other]}
+    first = [
+        node
+        for node in inside - deeper
+        if not any(before in inside - deeper for before in graph.predecessors(node))
+    ]
+    graph.remove_edges_from([(node, parent) for node in last])
+    graph.add_edges_from((node, after) for node in last for after in behind)
+    graph.add_edges_from((parent, node) for node in sorted(first))
+
+
+def _of_starpu(graph: nx.DiGraph[Any], source: str) -> nx.DiGraph[Any]:
+    """Return the graph of a dump of StarPU."""
+    graph.remove_nodes_from([node for node in graph if node.startswith("worker_")])
+    for tag in [node for node in graph if node.startswith("tag_")]:
+        tasks = [node for node in graph.successors(tag) if graph.has_edge(node, tag)]
+        graph.remove_edges_from([(tag, task) for task in tasks])
+        graph.remove_edges_from([(task, tag) for task in tasks])
+        graph.add_edges_from((node, t) for node in list(graph.predecessors(tag)) for t in tasks)
+        graph.add_edges_from((t, node) for node in list(graph.successors(tag)) for t in tasks)
+        if tasks:
+            graph.remove_node(tag)
+    for node in [node for node in graph if not node.startswith("task_")]:
+        if graph.in_degree(node) * graph.out_degree(node) + graph.number_of_edges() > EDGES.value:
+            EDGES.refuse(None, source, GraphError)
+        graph.add_edges_from(
+            (before, after)
+            for before in list(graph.predecessors(node))
+            for after in list(graph.successors(node))
+        )
+        graph.remove_node(node)
+    for data in graph.nodes.values():
+        data.setdefault(LABEL, NO_NAME)
+    return graph

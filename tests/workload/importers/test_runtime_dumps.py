@@ -1,0 +1,155 @@
+"""Dumps of Taskflow and StarPU in DOT; edges are worked out by hand."""
+
+import pytest
+
+from simsched.files.errors import GraphError
+from simsched.workload.importers import import_workload
+
+# A before B and C, both before D; B spawns b1 before b2, and b3
+TASKFLOW = """digraph Taskflow {
+subgraph cluster_p0x1 {
+label="Taskflow: demo";
+p0xa[label="A" ];
+p0xa -> p0xb;
+p0xa -> p0xc;
+p0xb[label="B" ];
+p0xb -> p0xd;
+subgraph cluster_p0xb {
+label="Subflow: B";
+color=blue
+p0xe[label="b1" ];
+p0xe -> p0xf;
+p0xf[label="b2" ];
+p0xf -> p0xb;
+p0x9[label="b3" ];
+p0x9 -> p0xb;
+}
+p0xc[label="C" ];
+p0xc -> p0xd;
+p0xd[label="D" ];
+}
+}
+"""
+# 1 -> 2 by data; task 3 has tag 10, which waits for tag f of task 2; tag 11 of nobody waits for
+# task 3, task 4 of tag 12 for it; a message leads from 4 to 5
+STARPU = """digraph G {
+  color=white
+  rankdir=LR;
+subgraph cluster_0 {
+  color=black;
+   "task_1" [ style=filled, label="potrf", fillcolor="#00ff00", fontcolor="black"]
+   "task_1"->"task_2" [label="A"]
+   "tag_f"->"task_2"->"tag_f" [style=dashed]
+   "tag_10"->"task_3"->"tag_10" [style=dashed]
+   "tag_f"->"tag_10"
+   "tag_10"->"tag_11"
+   "tag_11"->"tag_12"
+   "tag_12"->"task_4"->"tag_12" [style=dashed]
+   "task_2" [ style=filled, label="trsm", fillcolor="#00ff00"]
+   "task_3" [ style=filled, label="trsm", fillcolor="#00ff00"]
+   "task_4" [ href="a.c#7" ]
+}
+subgraph cluster_1 {
+  color=black;
+   "task_4"->"mpi_7_1"
+   "mpi_7_1"->"task_5"
+   "task_5" [ style=filled, label="gemm"]
+}
+subgraph cluster_2 {
+  color=green;
+   "worker_0_cpu" [ shape=box, style=filled, fillcolor="#00ff00", fontcolor="black"]
+}
+}
+"""
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Function that writes a text and imports it."""
+
+    def run(text, **options):
+        (tmp_path / "dag.dot").write_text(text)
+        return import_workload(tmp_path / "dag.dot", **options)
+
+    return run
+
+
+def edges(graph):
+    """Return the edges by the names of their tasks."""
+    names = graph.task_names
+    return sorted(
+        (names[u], names[v])
+        for u in range(graph.n_tasks)
+        for v in graph.succ[graph.succ_ptr[u] : graph.succ_ptr[u + 1]]
+    )
+
+
+def test_a_subflow_is_between_its_task_and_those_behind_it(load):
+    graph = load(TASKFLOW, task_cost="1 ms").graph
+    assert sorted(graph.task_names) == ["A", "B", "C", "D", "b1", "b2", "b3"]
+    assert edges(graph) == [
+        *[("A", "B"), ("A", "C"), ("B", "D"), ("B", "b1"), ("B", "b3"), ("C", "D")],
+        *[("b1", "b2"), ("b2", "D"), ("b3", "D")],
+    ]
+    assert graph.ops.tolist() == [[1e6] * 7]
+
+
+def test_a_subflow_in_a_subflow(load):
+    b3 = 'p0x9[label="b3" ];\n'
+    inner = 'subgraph cluster_p0x9 { label="Subflow: b3"; p0x8[label="x"]; p0x8 -> p0x9; }\n'
+    graph = load(TASKFLOW.replace(b3, b3 + inner), task_cost="1 ms").graph
+    assert edges(graph) == [
+        *[("A", "B"), ("A", "C"), ("B", "D"), ("B", "b1"), ("B", "b3"), ("C", "D")],
+        *[("b1", "b2"), ("b2", "D"), ("b3", "D"), ("b3", "x"), ("x", "D")],
+    ]
+
+
+def test_names_that_several_tasks_have(load):
+    names = load(TASKFLOW.replace('"C"', '"D"'), task_cost="1 ms").graph.task_names
+    assert {"D p0xc", "D p0xd", "A"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'p0xc[label="C" ]',
+            'p0xc[label="C" shape=diamond]',
+            "'p0xc': found the condition task 'C'",
+        ),
+        (
+            'p0xc[label="C" ]',
+            'p0xc[label="C [m1]" shape=box3d]',
+            r"found the module 'C \[m1\]', whos",
+        ),
+    ],
+)
+def test_what_is_no_graph_of_tasks(old, new, message, load):
+    with pytest.raises(GraphError, match=message):
+        load(TASKFLOW.replace(old, new), task_cost="1 ms")
+
+
+def test_tags_and_messages_are_no_tasks(load):
+    graph = load(
+        STARPU, task_cost={"potrf": "1 ms", "trsm": "2 ms", "gemm": "3 ms", "(no name)": "0 s"}
+    ).graph
+    assert graph.task_names == ("task_1", "task_2", "task_3", "task_4", "task_5")
+    assert edges(graph) == [
+        ("task_1", "task_2"),
+        ("task_2", "task_3"),
+        ("task_3", "task_4"),
+        ("task_4", "task_5"),
+    ]
+    assert graph.ops.tolist() == [[1e6, 2e6, 2e6, 0, 3e6]]
+
+
+def test_costs_of_a_dump_are_given(load):
+    with pytest.raises(GraphError, match="or give one cost to all tasks"):
+        load(STARPU)
+
+
+def test_other_graphs_with_such_names_stay_as_they_are(load):
+    graph = load(
+        "digraph { task_1 [w=1]; other [w=2]; task_1 -> other }", cost="w", cost_unit="ops"
+    ).graph
+    assert graph.class_names == ("task",)
