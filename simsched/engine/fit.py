@@ -228,9 +228,11 @@ class _Search:
             if step.where == "own":
                 able |= mine
             elif listed >= 0:
-                held = np.append(0, np.cumsum(filled[order.victims.list_instance]))
                 ptr = order.victims.list_ptr[listed * len(able) :][: len(able) + 1]
-                able |= held[ptr[1:]] > held[ptr[:-1]]
+                # Other lists are of instances of other groups.
+                victims = order.victims.list_instance[ptr[0] : ptr[-1]]
+                held = np.append(0, np.cumsum(filled[victims]))
+                able |= held[ptr[1:] - ptr[0]] > held[ptr[:-1] - ptr[0]]
             else:
                 near = np.bincount(domain[filled], minlength=self._homes.worker_domain.max() + 1)
                 own_near = mine & (domain[own] == self._homes.worker_domain)

@@ -19,6 +19,7 @@ from simsched.policy import (
     PlanView,
     Policy,
     PoolGroup,
+    Ranked,
     list_policies,
     make_policy,
     placement_rule,
@@ -142,6 +143,25 @@ def test_reach_follows_the_steps_of_the_search() -> None:
     left = 48 - 48 // n_domains
     assert rehearse(OPTERON, INDEPENDENT, Near()) == (f"no task ever reaches {left} of 48 workers",)
     assert rehearse(OPTERON, INDEPENDENT, Far()) == ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed(Near):
+    """Victims are listed for pools of workers, and for those of the machine."""
+
+    def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
+        n = view.n_workers
+        steps = (
+            AcquireStep("other", "anywhere", "oldest", choice=Ranked(np.zeros((n, 1), np.int32))),
+            AcquireStep("worker", "anywhere", "oldest", choice=Ranked(np.zeros((n, n), np.int32))),
+        )
+        groups = PoolGroup("worker"), PoolGroup("other", "machine")
+        return Plan(acquire=steps, pool_groups=groups, roots="first")
+
+
+def test_victims_may_be_listed_for_pools_of_several_groups() -> None:
+    # The first worker has all tasks, and is no victim of its own.
+    assert rehearse(OPTERON, INDEPENDENT, Listed()) == ("no task ever reaches 1 of 48 workers",)
 
 
 def test_decisions_that_are_never_asked_for_are_named() -> None:
