@@ -153,10 +153,10 @@ def _any_workload(name: str, read_as: str | None) -> Workload:
     """Return the workload of a preset, generator or file, whose name may end in anything."""
     from simsched.names.user_code import is_file_spec
     from simsched.workload.graph_files import graph_file_spec, is_graph_file, read_graph_file
-    from simsched.workload.presets import make_workload
+    from simsched.workload.presets import is_preset_file, make_workload
 
     path, options = graph_file_spec(name)
-    is_graph = Path(path).is_file() and not is_file_spec(name)
+    is_graph = Path(path).is_file() and not is_file_spec(name) and not is_preset_file(path)
     if read_as is None:
         return read_graph_file(Path(path), options) if is_graph else make_workload(name)
     if not is_graph and not is_graph_file(name):

@@ -20,7 +20,7 @@ from simsched.trace.run import Run
 from simsched.trace.schema import EVENT_COLUMNS, EventKind
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import is_graph_file, workload_spec
-from simsched.workload.presets import list_presets, make_workload
+from simsched.workload.presets import is_preset_file, list_presets, make_workload
 from simsched.workload.registry import find_workload, generate_workload, list_workloads
 
 #: Hooks that are called while tasks run.
@@ -190,7 +190,7 @@ def _families(machines: list[str] | None) -> list[list[str]]:
 def _small(text: str) -> Workload:
     """Return the small instance of a generator, also with some parameters; all else as it is."""
     name, params = workload_spec(text)
-    if is_graph_file(text) or name in list_presets():
+    if is_graph_file(text) or name in list_presets() or is_preset_file(name):
         return make_workload(text)
     return generate_workload(name, {**find_workload(name).small, **params})
 

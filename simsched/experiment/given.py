@@ -15,6 +15,7 @@ from simsched.machine.model import Machine
 from simsched.names.specs import format_spec
 from simsched.policy import Policy, changed_policy, make_policy, spec_of
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.presets import is_preset_file
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ def _workload(thing: Any) -> Given:
     if isinstance(thing, PathLike):
         return Given(Path(thing).name.partition(".")[0], {"file": str(thing)})
     if isinstance(thing, str):
-        return Given(thing, {"name": thing})
+        return Given(Path(thing).stem if is_preset_file(thing) else thing, {"name": thing})
     raise ConfigurationError(
         f"workload: found {_kind(thing)}, accepted a Workload, a TaskGraph, a name or a Path"
     )

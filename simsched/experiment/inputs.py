@@ -35,7 +35,7 @@ from simsched.names.user_code import is_file_spec, split_file_spec
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import read_graph_file
 from simsched.workload.importers import importers
-from simsched.workload.presets import Preset, list_presets, load_preset
+from simsched.workload.presets import Preset, is_preset_file, list_presets, load_preset
 from simsched.workload.registry import (
     find_workload,
     generate_workload,
@@ -245,19 +245,22 @@ def workload_source(entry: WorkloadEntry, base: Path) -> WorkloadSource:
         beside = located(str(file), base)
         file = (beside if is_there(beside) else file).absolute()
         name = f"{file}:{find_workload(f'{file}:{chosen}' if chosen else str(file)).name}"
-    elif name not in presets and name not in generators:
+    elif name not in presets and name not in generators and not is_preset_file(name):
         raise ConfigurationError(unknown_name("workload", name, [*presets, *generators]))
     generator = name
-    if name in presets:
-        preset = _preset(name, _stamp(data_dir("workloads") / f"{name}.yaml"))
+    if name in presets or is_preset_file(name):
+        own, shipped = is_preset_file(name), data_dir("workloads") / f"{name}.yaml"
+        found = located(name, base) if own else shipped
+        preset = _preset(found, _stamp(found))
         generator, parameters = preset.generator, {**preset.parameters, **parameters}
+        name = found.stem
     resolved = resolve_parameters(find_workload(generator), parameters)
     return WorkloadSource(name, generator, None, None, resolved, _generator_origin(generator))
 
 
 @lru_cache(maxsize=64)
-def _preset(name: str, _stamp: float) -> Preset:
-    return load_preset(name)
+def _preset(path: Path, _stamp: float) -> Preset:
+    return load_preset(path)
 
 
 def _generator_origin(name: str) -> str:

@@ -32,6 +32,7 @@ from simsched.names.user_code import is_file_spec
 from simsched.names.yaml_fields import FileName, Several, refuse_repeats
 from simsched.policy.contract.registry import policy_info
 from simsched.workload.graph_files import graph_file_spec, is_graph_file
+from simsched.workload.presets import is_preset_file
 
 COMBINED = ("machines", "workloads", "policies")
 EACH_ONCE = "each value once"
@@ -53,6 +54,9 @@ def workload_entry(data: object) -> object:
     """
     data = {"name": data} if isinstance(data, str) else data
     gathered = gather(data, ("name", "file", "format", "label", "seed"), "name or file")
+    if "name" not in gathered and is_preset_file(str(gathered.get("file"))):
+        gathered = {**gathered, "name": str(gathered["file"])}
+        del gathered["file"]
     name = gathered.get("name")
     if not isinstance(name, str) or "file" in gathered or not is_graph_file(name):
         return from_spec("workload", gathered)
@@ -102,8 +106,8 @@ class WorkloadEntry(Section):
     Parameters
     ----------
     name : str, optional
-        A preset, a generator, or a Python file with one; also with parameters, such as
-        ``heat[rows=1024]``. A task graph file, also with options, such as
+        A preset, a generator, a YAML file with a preset or a Python file with a generator; also
+        with parameters, such as ``heat[rows=1024]``. A task graph file, also with options, such as
         ``my.dot[cost=size, cost_unit=ops]``, stands for `file`.
     file : str, optional
         A task graph file instead; relative to the experiment's file.

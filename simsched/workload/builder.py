@@ -355,15 +355,20 @@ def after_last_writers(accessed: Accesses) -> Adjacency:
     return adjacency(writer[writer >= 0], task[writer >= 0], n_tasks)
 
 
-def first_touch_loop(block_bytes: Int64Array, ops: ArrayLike) -> TaskGraph:
+def first_touch_loop(
+    block_bytes: Int64Array, ops: ArrayLike, *, kinds: Sequence[str] = ("cpu",)
+) -> TaskGraph:
     """Return an initialisation in which one independent task per block writes the whole block.
 
     Parameters
     ----------
     block_bytes : ndarray of int64, shape (n_blocks,)
         Sizes of the blocks.
-    ops : array_like of float, shape (n_blocks,)
-        Operations of each task; one number for all is accepted.
+    ops : array_like of float, shape (n_blocks,) or (n_kinds, n_blocks)
+        Operations of each task; one number for all is accepted, or a column with one for each kind
+        of processor. Infinite where a kind cannot execute it.
+    kinds : sequence of str
+        Processor kinds, those of the program; ``("cpu",)`` by default.
 
     Returns
     -------
@@ -373,7 +378,8 @@ def first_touch_loop(block_bytes: Int64Array, ops: ArrayLike) -> TaskGraph:
     n_blocks = len(block_bytes)
     every = np.arange(n_blocks, dtype=np.int64)
     return build_graph(
-        np.broadcast_to(np.asarray(ops, dtype=np.float64), (n_blocks,)),
+        np.broadcast_to(np.asarray(ops, dtype=np.float64), (len(kinds), n_blocks)),
+        kinds=kinds,
         class_names=("initialise",),
         accessed=accesses(every, every, 0, block_bytes, n_blocks),
         block_bytes=block_bytes,

@@ -1,6 +1,6 @@
 """Workload presets: a generator with parameters in a YAML file.
 
-A preset is one file in the top-level directory ``workloads``::
+A preset is one file: of the user, by its path, or in the top-level directory ``workloads``::
 
     generator: heat
     description: five-point heat distribution, 16 GB
@@ -73,13 +73,15 @@ def list_presets() -> list[str]:
     return sorted(path.stem for path in data_dir("workloads").glob("*.yaml"))
 
 
-def load_preset(preset: str | Path) -> Preset:
-    """Return a preset.
+def is_preset_file(name: str) -> bool:
+    """Return whether a name, without parameters, is that of a file with a preset."""
+    return name.endswith((".yaml", ".yml"))
 
-    A path of a YAML file will do instead of a name.
-    """
-    if isinstance(preset, Path):
-        return read_yaml(preset, Preset)
+
+def load_preset(preset: str | Path) -> Preset:
+    """Return a preset that ships, or of a YAML file."""
+    if isinstance(preset, Path) or is_preset_file(preset):
+        return read_yaml(Path(preset), Preset)
     if preset not in list_presets():
         raise ConfigurationError(unknown_name("workload preset", preset, list_presets()))
     return read_yaml(data_dir("workloads") / f"{preset}.yaml", Preset)
@@ -93,9 +95,9 @@ def make_workload(
     Parameters
     ----------
     name : str or Path
-        Name of a shipped preset, of a generator or of a task graph file, or a Python file with a
-        generator, also with parameters (``heat[rows=1024]``, ``my.dot[cost=size, cost_unit=ops]``),
-        or the path of a preset file.
+        Name of a shipped preset, of a generator or of a task graph file, a Python file with a
+        generator, or a YAML file with a preset; also with parameters (``heat[rows=1024]``,
+        ``my.dot[cost=size, cost_unit=ops]``).
     params : mapping of str to object, optional
         Parameters that differ from those of the preset or from the generator's defaults.
     seed : int
@@ -118,6 +120,7 @@ def make_workload(
         name, params = spec.name, {**spec.params, **(params or {})}
         if is_file:
             return read_graph_file(Path(name), params)
+        name = Path(name) if is_preset_file(name) else name
     presets, generators = list_presets(), [item.name for item in list_workloads()]
     if isinstance(name, str) and name not in presets:
         if name not in generators and not is_file_spec(name):

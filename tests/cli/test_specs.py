@@ -125,3 +125,43 @@ def test_errors_point_at_the_character(
     assert (code, output) == (2, "")
     assert message in messages
     assert messages.count("\n") == 1
+
+
+OWN = """\
+generator: fork_join
+description: A small tree.
+source: nowhere
+parameters: {depth: 3}
+"""
+
+
+def test_a_preset_of_ones_own_is_a_workload_everywhere(simsched: Command, tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text(OWN)
+    run = ["run", "quickstart", "-m", "opteron48", "-p", "cilk", "-j", "1", "--set", "seeds=1"]
+    run += ["--set", "metrics=[tasks]", "--output", "results", "--quiet"]
+    for name in ("mine.yaml", "./mine.yaml", str(tmp_path / "mine.yaml"), "mine.yaml[depth=4]"):
+        code, output, messages = simsched(*run, "--workload", name)
+        assert (code, messages) == (0, "")
+        (line,) = [line.split() for line in output.splitlines() if "cilk" in line][1:]
+        assert line[:2] == ["mine", "cilk"] if "[" not in name else line[1] == "cilk"
+        assert line[-1] == ("31" if "[" in name else "15")
+    code, output, _ = simsched("show", "workload", "mine.yaml")
+    assert (code, "A small tree." in output, "preset of: fork_join" in output) == (0, True, True)
+    assert simsched("export", "mine.yaml", "mine.graphml")[0] == 0
+    words = ["conformance", "-w", "mine.yaml", "-p", "cilk_a", "-m", "toy_1fast_3slow", "--quiet"]
+    assert simsched(*words)[0] == 0
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/own.yaml").write_text(OWN)
+    (tmp_path / "deep/x.yaml").write_text(
+        "name: x\nmachines: opteron48\npolicies: cilk_a\n"
+        "workloads: [own.yaml, {file: own.yaml, label: b, depth: 2}]\n"
+    )
+    code, output, messages = simsched("run", "deep/x.yaml", "-j", "1", "--quiet")
+    assert (code, messages) == (0, "")
+    assert " own " in output
+    code, output, messages = simsched(*run, "--workload", "none.yaml")
+    assert (code, output) == (2, "")
+    assert "none.yaml: no such file" in messages
+    (tmp_path / "bad.yaml").write_text(OWN.replace("fork_join", "fork_joint"))
+    assert "did you mean 'fork_join'" in simsched(*run, "--workload", "bad.yaml")[2]
+    assert "unknown parameter 'dept'" in simsched(*run, "-w", "mine.yaml[dept=2]")[2]

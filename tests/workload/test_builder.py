@@ -1,5 +1,7 @@
 """Arrays from edge and access lists: order, totals, defaults."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -130,3 +132,13 @@ def test_graphs_are_read_only() -> None:
     graph = build_graph(np.ones(3))
     with pytest.raises(ValueError, match="read-only"):
         graph.ops[0, 1] = 2.0
+
+
+def test_first_touch_loops_are_for_any_kinds_of_processors() -> None:
+    sizes = np.array([64, 128, 64], np.int64)
+    graph = first_touch_loop(sizes, [[5.0], [np.inf]], kinds=("cpu", "gpu"))
+    assert graph.kinds == ("cpu", "gpu")
+    assert graph.ops.tolist() == [[5.0] * 3, [math.inf] * 3]
+    assert first_touch_loop(sizes, [1.0, 2.0, 3.0]).ops.tolist() == [[1.0, 2.0, 3.0]]
+    same = first_touch_loop(sizes, 2.0, kinds=("big", "little"))
+    assert same.ops.tolist() == [[2.0] * 3] * 2

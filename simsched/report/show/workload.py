@@ -11,7 +11,12 @@ from simsched.report.description import Description, Fact, Row, Table, parameter
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.graph_files import is_graph_file
 from simsched.workload.importers.remarks import facts as remarks
-from simsched.workload.presets import list_presets, load_preset, make_workload
+from simsched.workload.presets import (
+    is_preset_file,
+    list_presets,
+    load_preset,
+    make_workload,
+)
 from simsched.workload.registry import WorkloadGenerator, find_workload, generator_of
 
 
@@ -33,7 +38,7 @@ def named_workload(text: str) -> Description:
         facts = [Fact("read", remark) for remark in remarks(workload)]
         return _described(text, workload, None, "task graph file", facts)
     name = parse_spec("workload", text).name
-    preset = load_preset(name) if name in list_presets() else None
+    preset = load_preset(name) if name in list_presets() or is_preset_file(name) else None
     chosen = find_workload(name if preset is None else preset.generator)
     gloss = chosen.summary if preset is None else preset.description
     source = "" if preset is None else preset.source.strip()
