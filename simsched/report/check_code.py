@@ -9,14 +9,25 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from simsched.experiment.blame import missing_method
-from simsched.files.errors import ConfigurationError, GraphError, PolicyError, unknown_name
+from simsched.engine.fit import rehearse
+from simsched.experiment.blame import explained, missing_method
+from simsched.files.errors import (
+    ConfigurationError,
+    GraphError,
+    ModelError,
+    PolicyError,
+    SimschedError,
+    unknown_name,
+)
 from simsched.names.specs import parse_spec
 from simsched.names.user_code import is_file_spec, load_user_file, split_file_spec
 from simsched.policy import Policy, make_policy
+from simsched.policy.contract.base import own_name
 from simsched.policy.contract.placements import placements
+from simsched.policy.contract.records import said_of
 from simsched.policy.contract.registry import policies
 from simsched.policy.contract.user_file import policy_classes
+from simsched.testing.cases import small_cases
 from simsched.workload.registry import generate_workload, generators, make_small_workload
 
 WHAT = "policy or workload"
@@ -80,13 +91,38 @@ def _defined(module: ModuleType) -> dict[str, list[str]]:
 
 
 def _check_policy(file: Path, name: str, parameters: Mapping[str, Any]) -> None:
-    """Make a policy, and look whether it has the methods that every policy needs."""
-    cls = type(make_policy(f"{file}:{name}", parameters))
+    """Make a policy, look whether it has the methods that every policy needs, and try these."""
+    policy = make_policy(f"{file}:{name}", parameters)
+    cls = type(policy)
     for method in ("place", "plan"):
         if getattr(cls, method) is getattr(Policy, method):
             linecache.checkcache()
             line = inspect.getsourcelines(cls)[1]
             raise PolicyError(f"{file}:{line}: {missing_method(cls, method)}")
+    _try_policy(file, policy, name)
+
+
+def _try_policy(file: Path, policy: Policy, name: str) -> None:
+    """Ask a policy for its first decisions on small programs, and check what it returns.
+
+    One that is made for some program or machine may fail with others, but not with all of them.
+    """
+    crash: PolicyError | None = None
+    works = False
+    for case in small_cases():
+        try:
+            with explained(policy, name), said_of(f"policy {own_name(type(policy))}"):
+                rehearse(case.machine, case.workload, policy, workers=case.workers)
+                works = True
+        except PolicyError as error:
+            if not isinstance(error.__cause__, SimschedError):
+                crash = crash or error  # its own code has failed
+                continue
+            raise PolicyError(f"{file}: {error}") from error
+        except ModelError:
+            continue  # a machine without its kind of memory
+    if crash is not None and not works:
+        raise crash
 
 
 def _check_workload(file: Path, name: str, parameters: Mapping[str, Any]) -> None:

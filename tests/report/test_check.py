@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from simsched.files.errors import SimschedError
+from simsched.files.errors import PolicyError, SimschedError
 from simsched.report.check import check_file
 
 
@@ -195,3 +196,38 @@ def test_a_python_file_without_anything_is_refused(tmp_path: Path) -> None:
         check_file(str(path))
     with pytest.raises(SimschedError, match=r"none\.py: no such file"):
         check_file(str(tmp_path / "none.py"))
+
+
+WRONG = """
+from dataclasses import dataclass
+from simsched.policy import AcquireStep, PlacedPolicy, Plan
+
+@dataclass(frozen=True, kw_only=True)
+class Wrong(PlacedPolicy[None]):
+    def plan(self, view, state, graph):
+        return Plan(acquire=(AcquireStep("worker"), AcquireStep("wrker")))
+
+@dataclass(frozen=True, kw_only=True)
+class Crashing(PlacedPolicy[None]):
+    def plan(self, view, state, graph):
+        return Plan(acquire=(AcquireStep(graph.no_such_array),))
+
+@dataclass(frozen=True, kw_only=True)
+class Choosy(PlacedPolicy[None]):
+    def plan(self, view, state, graph):
+        if view.machine.n_domains < 4:
+            raise ValueError("too few domains")
+        return Plan(acquire=(AcquireStep("worker"),))
+"""
+
+
+def test_what_a_policy_plans_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text(WRONG)
+    wrong = f"{path}: policy Wrong: plan: acquire[1]: unknown pool group 'wrker'; did you mean"
+    with pytest.raises(PolicyError, match=re.escape(wrong)):
+        check_file(f"{path}:Wrong")
+    crash = f"policy Crashing: {path}:13: plan: AttributeError"
+    with pytest.raises(PolicyError, match=re.escape(crash)):
+        check_file(f"{path}:Crashing")
+    assert check_file(f"{path}:Choosy") == ([f"{path}: policy Choosy: correct"], [])
