@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +13,9 @@ import simsched
 from simsched.cli import names
 from simsched.cli.options import OnlyPolicies, Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, console_on, print_json
+
+if TYPE_CHECKING:
+    from simsched.engine.conformance import Case
 
 MAX_REASONS = 10
 
@@ -34,7 +38,7 @@ def conformance_command(
     quiet: QuietOption = False,
 ) -> None:
     """Run both backends on small cases and compare every trace event."""
-    from simsched.engine.conformance import Case, number_of_cases, run_conformance
+    from simsched.engine.conformance import number_of_cases, run_conformance
     from simsched.experiment.progress import ProgressBar
 
     console = console_on(sys.stderr)
@@ -50,7 +54,7 @@ def conformance_command(
 
         cases = run_conformance(policies, workloads, progress, machines)
     differing = [case for case in cases if case.difference]
-    refusals = Counter(case.refused for case in cases if case.refused)
+    refusals = Counter(common_reason(case) for case in cases if case.refused)
     left_out = Counter(case.left_out for case in cases if case.left_out)
     document = {
         "cases": len(cases),
@@ -75,6 +79,14 @@ def conformance_command(
         _print_reasons("left out", left_out)
     if differing:
         raise typer.Exit(1)
+
+
+def common_reason(case: Case) -> str:
+    """Return why a case was refused, in words that are the same for other names and numbers."""
+    reason = re.sub(r"\bpolicy \w+: ", "", case.refused)
+    for what, name in (("machine", case.machine), ("workload", case.workload)):
+        reason = re.sub(rf"\b{what} {re.escape(name)}\b", f"the {what}", reason)
+    return re.sub(r"\b\d[\d,.]*\b", "N", reason)
 
 
 def _print_reasons(what: str, reasons: Counter[str]) -> None:

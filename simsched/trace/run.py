@@ -8,14 +8,16 @@ from typing import Any
 
 from simsched.files.units import PER_PS
 from simsched.machine.model import IntArray, Machine
+from simsched.names.specs import format_spec
 from simsched.policy.contract.base import Policy
 from simsched.policy.contract.plan import PoolGroup
+from simsched.policy.contract.registry import spec_of
 from simsched.trace.schema import Summary, Trace
 from simsched.workload.division import divided
 from simsched.workload.graph import TaskGraph, Workload
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """What a finished run consists of.
 
@@ -77,6 +79,20 @@ class Run:
         if workload.division is not None and units.size:
             return divided(workload.graph, workload.division, units[iteration - 1])
         return workload.graph_of(iteration)
+
+    def __repr__(self) -> str:
+        summary, policy = self.summary, format_spec(*spec_of(self.policy))
+        kept = "not kept" if self.trace is None else f"{len(self.trace):,} of them kept"
+        iterations = int((summary.iteration > 0).sum())
+        begun = "" if iterations == len(summary.iteration) else " after an initialisation"
+        lines = (
+            f"{self.workload.name} on {self.machine.name} under {policy}",
+            f"makespan {self.makespan_s:.6g} s",
+            f"{summary.n_tasks:,} tasks in {iterations} iterations{begun}",
+            f"{len(self.worker_thread)} workers, engine {self.backend}, seed {self.seed}",
+            f"{summary.n_events:,} events, {kept}",
+        )
+        return "<Run " + "\n     ".join(lines) + ">"
 
     @property
     def makespan_s(self) -> float:

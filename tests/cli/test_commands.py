@@ -126,6 +126,15 @@ def test_show_workload_and_policy(simsched: Command) -> None:
     assert code == 0
     assert "balancer = False" in output
     assert "preset of: bats" in output
+    assert "needs: memory of several kinds" in output
+    output = simsched("show", "policy", "cilk")[1]
+    assert output.startswith("policy cilk: MIT Cilk")
+    assert "moves its threads" in output.splitlines()[0]
+    assert "preset of: unpinned_stealing" in output
+    assert "cats_numa_init spreads them" in simsched("show", "policy", "cats")[1]
+    output = simsched("show", "policy", "cats_numa_init")[1]
+    assert "`cats` (`cab_gto_profile`)" in output
+    assert output.count("Readings:") == 1  # notes are not printed twice
 
 
 def test_check_recognises_every_kind_of_file(simsched: Command, experiment: Path) -> None:

@@ -10,7 +10,9 @@ from benchmarks.policies import CentralQueue
 from simsched.analysis.recordings import recording_of
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError
+from simsched.machine import load_machine
 from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
 from simsched.trace.parquet import write_events
 from simsched.trace.recording import Recording, read_recording, write_recording
 from simsched.workload.registry import generate_workload, make_small_workload
@@ -72,3 +74,14 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     path.write_bytes(b"PAR1 nonsense")
     with pytest.raises(ConfigurationError, match=str(path)):
         read_recording(path)
+
+
+def test_a_run_is_shown_in_five_lines() -> None:
+    machine = load_machine("toy_1fast_3slow")
+    for events in (False, True):
+        run = simulate(machine, make_small_workload("heat"), make_policy("cilk"), events=events)
+        lines = repr(run).splitlines()
+        assert len(lines) == 5
+        assert lines[0] == "<Run heat on toy_1fast_3slow under cilk"
+        assert lines[2].split(None, 2)[2] == "in 7 iterations after an initialisation"
+        assert ("not kept" in lines[4]) is not events

@@ -155,7 +155,7 @@ def _policy(info: PolicyInfo, full: bool) -> Row:
     if full:
         of = Code(format_spec(info.cls.name, info.params)) if info.is_preset else ""
         return {"name": info.name, "description": info.description, "preset of": of}
-    kind = "preset" if info.params else "policy"
+    kind = "preset" if info.is_preset else "policy"
     about = {"family": info.family, "description": info.description}
     return {"name": info.name, "kind": kind, **about}
 

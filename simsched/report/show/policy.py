@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,8 +41,9 @@ def _described(
 ) -> Description:
     cls, rows = info.cls, parameter_rows(info, values)
     of = own_name(cls)
-    facts = [Fact("preset of", of)] if info.params else []
+    facts = [Fact("preset of", of)] if info.is_preset and name != of else []
     facts += [Fact("module", info.source), Fact("published in", info.references)]
+    facts.append(Fact("needs", "; ".join(need.what for need in cls.needs)))
     return Description(
         f"policy {name}",
         info.description,
@@ -55,6 +57,7 @@ def _described(
             "description": info.description,
             "family": info.family,
             "references": info.references,
+            "needs": [need.what for need in cls.needs],
             "source": info.source,
             "parameters": rows,
             "figures": figures,
@@ -64,7 +67,7 @@ def _described(
 
 def _documentation(cls: type[Policy], gloss: str) -> str:
     """Return what a docstring says besides its first paragraph, parameters and references."""
-    said = inspect.cleandoc(cls.__doc__ or "").partition("\n\nParameters\n---")[0]
+    said = re.split(r"\n\n\w+\n---", inspect.cleandoc(cls.__doc__ or ""), maxsplit=1)[0]
     if summary(cls) == gloss:
         said = said.partition("\n\n")[2]
     return "\n\n".join(filter(None, (said, "\n".join(section(cls.__doc__ or "", "Notes")))))

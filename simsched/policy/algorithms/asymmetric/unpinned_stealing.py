@@ -61,5 +61,6 @@ class UnpinnedStealing(RandomStealing[Int32Array]):
 preset(
     "cilk",
     UnpinnedStealing,
-    "MIT Cilk: child first, data where they are first touched, workers that are not pinned.",
+    "MIT Cilk: child first, data where they are first touched; the system moves its threads "
+    "between cores, where cilk_a pins them.",
 )

@@ -74,6 +74,8 @@ class BiTierStealing(PlacedPolicy[CabState]):
         Time in seconds that each spawn takes longer, for finding out the tier of the child.
     """
 
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS, SPAWN_TREE)
+
     input_bytes: int = param(0, low=0)
     heads_only: bool = param(True)
     exclusive: bool = param(True)
@@ -208,8 +210,6 @@ class Cab(BiTierStealing):
     Q. Chen, M. Guo, Springer 2017, sections 3.3 and 3.4.1, Eq. 3.1-3.4. Q. Chen, Z. Huang, M. Guo,
     J. Zhou, *CAB*, ICPP 2011.
     """
-
-    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS, SPAWN_TREE)
 
     boundary_level: int = param(EQUATION, low=EQUATION)
     root_level: int = param(1, low=0, high=1)

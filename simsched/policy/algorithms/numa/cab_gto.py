@@ -151,5 +151,6 @@ class CabGtoProfile(BiTierStealing):
 preset(
     "cats",
     CabGtoProfile,
-    "CAB for any tree of an iterative program: cab_gto_profile under its earlier name.",
+    "CAB for any tree of an iterative program: cab_gto_profile under its earlier name. Data are "
+    "where the program's own initialisation touches them; cats_numa_init spreads them.",
 )

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 
 from simsched.policy import (
-    SEVERAL_DOMAINS,
-    SPAWN_TREE,
-    Need,
     Plan,
     PlanView,
     preset,
@@ -31,15 +27,15 @@ class CatsNumaInit(CabGtoProfile):
 
     Notes
     -----
-    Readings: docs/sources/laws.md.
+    `cats` (`cab_gto_profile`) has the same tiers from iteration 2 on, but steals at random before:
+    data stay where the initialisation of the program puts them, which may be one node. The paper on
+    LAWS compares with this one. Readings: docs/sources/laws.md.
 
     References
     ----------
     Q. Chen, M. Guo, H. Guan, *LAWS*, ICS 2014, section 5 (CATS). Q. Chen, M. Guo, Springer 2017,
     Eq. 3.5 and section 4.10.2 (CAB-GTO).
     """
-
-    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS, SPAWN_TREE)
 
     def plan(self, view: PlanView, state: CabState, graph: TaskGraph) -> Plan:
         """Return the plan that keeps tasks at their data; bi-tier for a single iteration."""
