@@ -82,12 +82,8 @@ def validate_command(
     from simsched.hardware.measurements import INDEX
 
     is_set = (measured / INDEX).exists() or (measured.is_dir() and machine is not None)
-    for name, value in (
-        ("--policy", policies),
-        ("--runs", runs),
-        ("--format", format),
-        ("--set", assignments),
-    ):
+    one_run = {"--policy": policies, "--runs": runs, "--format": format, "--set": assignments}
+    for name, value in one_run.items():
         if is_set and value not in (None, []):
             raise ConfigurationError(f"{name}: found with a set of runs, accepted: with one run")
     if is_set:

@@ -23,13 +23,13 @@ def timed(machine: Machine, workload: Workload) -> Workload:
     processor kinds for which a codelet has not been measured at all, its tasks cannot run.
     Operations are the mean duration times the speed of the first group of cores of the kind. A
     program without codelets stays as it is, but for costs that only the machine has
-    (:func:`~simsched.engine.kernel_costs.with_kernels`).
+    (:func:`~simsched.engine.kernel_costs.with_kernels`). Random durations are drawn at last.
     """
     graph = _timed_graph(machine, workload.name, workload.graph)
     init = workload.init and _timed_graph(machine, workload.name, workload.init)
     if graph is workload.graph and init is workload.init:
-        return with_kernels(machine, workload)
-    return replace(workload, graph=graph, init=init)
+        return with_kernels(machine, workload).drawn()
+    return replace(workload, graph=graph, init=init).drawn()
 
 
 def _timed_graph(machine: Machine, workload: str, graph: TaskGraph) -> TaskGraph:

@@ -32,6 +32,7 @@ from simsched.machine.model import Machine, RuntimeCosts, cost_name
 from simsched.names.registry import place_of
 from simsched.names.typed_in import parts_of
 from simsched.names.user_code import is_file_spec, split_file_spec
+from simsched.workload.durations import parse_durations, split_durations
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import read_graph_file
 from simsched.workload.importers import importers
@@ -134,17 +135,24 @@ class WorkloadSource:
     parameters: dict[str, Any]
     #: Hash of the file, or of the code of a generator from outside the package.
     origin: str
+    #: Random durations that are laid over it, as the experiment says.
+    durations: Any = None
     seed: int = 0
     #: Hash of everything that determines the task graph.
     content: str = ""
 
     def seeded(self, seed: int) -> WorkloadSource:
         """Return the workload for a seed: the same for all without anything random in it."""
-        if self.path is not None or not find_workload(self.generator).takes_seed:
+        is_fixed = self.path is not None or not find_workload(self.generator).takes_seed
+        if is_fixed and self.durations is None:
             seed = 0
         return replace(self, seed=seed, content=content_key(self._decisive(seed)))
 
     def _decisive(self, seed: int) -> dict[str, Any]:
+        laid = {} if self.durations is None else {"durations": self.durations, "seed": seed}
+        return {**self._made_of(seed), **laid}
+
+    def _made_of(self, seed: int) -> dict[str, Any]:
         if self.path is not None:
             reader = self.format or _suffix(self.path)
             return {"file": self.origin, "format": reader, **self.parameters}
@@ -184,7 +192,10 @@ class WorkloadSource:
         with _building:
             if self.content not in _built:
                 _built.clear()
-                _built[self.content] = self._build()
+                made, laid = self._build(), self.durations
+                if laid is not None:
+                    made = made.with_durations(laid, seed=self.seed)
+                _built[self.content] = made
             return _built[self.content]
 
     def _build(self) -> Workload:
@@ -212,8 +223,11 @@ class GivenWorkload:
     path: ClassVar[None] = None
 
     def seeded(self, seed: int) -> GivenWorkload:
-        """Return the workload for a seed."""
-        return self
+        """Return the workload for a seed; only random durations differ."""
+        durations = self.workload.durations
+        if durations is None:
+            return self
+        return given_workload(replace(self.workload, durations=replace(durations, seed=seed)))
 
     def build(self) -> Workload:
         """Return the workload."""
@@ -234,10 +248,14 @@ _building = Lock()
 
 def workload_source(entry: WorkloadEntry, base: Path) -> WorkloadSource:
     """Return the workload that an experiment's entry means, for no seed yet."""
-    parameters = dict(entry.parameters)
+    where = f"workload {entry.name or entry.file}"
+    parameters, durations = split_durations(entry.parameters, where)
+    if durations is not None:
+        parse_durations(durations, where)  # a wrong one is told before anything is built
     if entry.file is not None:
         path = located(entry.file, base)
-        return WorkloadSource("", "", path, entry.format, parameters, file_digest(path))
+        digest = file_digest(path)
+        return WorkloadSource("", "", path, entry.format, parameters, digest, durations)
     name = str(entry.name)
     presets, generators = list_presets(), [item.name for item in list_workloads()]
     if is_file_spec(name):
@@ -255,7 +273,8 @@ def workload_source(entry: WorkloadEntry, base: Path) -> WorkloadSource:
         generator, parameters = preset.generator, {**preset.parameters, **parameters}
         name = found.stem
     resolved = resolve_parameters(find_workload(generator), parameters)
-    return WorkloadSource(name, generator, None, None, resolved, _generator_origin(generator))
+    origin = _generator_origin(generator)
+    return WorkloadSource(name, generator, None, None, resolved, origin, durations)
 
 
 @lru_cache(maxsize=64)

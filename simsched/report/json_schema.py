@@ -41,6 +41,7 @@ from simsched.policy.contract.registry import list_policies
 from simsched.report.show.kinds import describe_kind
 from simsched.reproduction import schema as claims_schema
 from simsched.reproduction.schema import ClaimsFile
+from simsched.workload.durations import KEY
 from simsched.workload.graph_files import SUFFIXES
 from simsched.workload.presets import Preset, list_presets, load_preset
 from simsched.workload.registry import list_workloads
@@ -323,6 +324,12 @@ def _complete_workload_entry(found: Json) -> None:
     _name(found, "name", _workload_name())
     known = {item.name: _parameters(item) for item in list_workloads()}
     presets = {name: known[preset.generator] for name, preset in _presets().items()}
+    text = {"type": "string"}
+    found["properties"][KEY] = {
+        "title": KEY,
+        "description": "Random durations of tasks, or of each class of them.",
+        "anyOf": [text, {"type": "object", "additionalProperties": text}],
+    }
     _beside(found, {**known, **presets})
     found["anyOf"] = [{"required": ["name"]}, {"required": ["file"]}]
 

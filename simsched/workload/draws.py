@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from simsched.workload.graph import FloatArray
+from simsched.workload.arrays import FloatArray
 
 Distribution = Literal["constant", "uniform", "exponential", "lognormal"]
 

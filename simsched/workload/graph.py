@@ -5,7 +5,7 @@ A :class:`TaskGraph` describes one iteration; a :class:`Workload` repeats it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -21,6 +21,7 @@ from simsched.workload.arrays import GraphArrays
 from simsched.workload.arrays import Int32Array as Int32Array
 from simsched.workload.arrays import Int64Array as Int64Array
 from simsched.workload.division import Division
+from simsched.workload.durations import KEY, Durations, parse_durations
 from simsched.workload.validate import validate_graph
 from simsched.workload.varying import Varying
 
@@ -94,6 +95,8 @@ class Workload(Shown):
     varying : Varying, optional
         What each iteration executes, where iterations differ in operations and accesses; `graph`
         then has the mean costs.
+    durations : Durations, optional
+        Random durations that are laid over the program when it is executed.
     """
 
     name: str
@@ -104,6 +107,7 @@ class Workload(Shown):
     division: Division | None = field(default=None, kw_only=True)
     applications: Applications | None = field(default=None, kw_only=True)
     varying: Varying[TaskGraph] | None = field(default=None, kw_only=True)
+    durations: Durations | None = field(default=None, kw_only=True)
 
     def graph_of(self, number: int) -> TaskGraph:
         """Return what an iteration executes.
@@ -143,6 +147,70 @@ class Workload(Shown):
         varying = None if self.varying is None else self.varying.changed(change)
         return replace(self, graph=change(self.graph), init=init, varying=varying)
 
+    def with_durations(self, given: str | Mapping[str, str], *, seed: int = 0) -> Workload:
+        """Return the program with random durations.
+
+        Parameters
+        ----------
+        given : str or mapping of str to str
+            Distributions of all tasks or by class, see :mod:`simsched.workload.durations`.
+        seed : int
+            Of everything that is drawn; in an experiment that of the run.
+
+        Returns
+        -------
+        Workload
+            Its `graph` has the mean costs.
+
+        Raises
+        ------
+        ConfigurationError
+            A text that is no distribution.
+        GraphError
+            A class that no task has, or work that policies divide.
+        """
+        laid = parse_durations(given, f"workload {self.name}", seed)
+        parameters = {**self.parameters, KEY: given}
+        found = replace(self, durations=laid, parameters=parameters)
+        found.check_durations()
+        return found
+
+    def check_durations(self) -> None:
+        """Check that random durations fit the program.
+
+        Raises
+        ------
+        GraphError
+            A class that no task has, or work that policies divide.
+        """
+        if self.durations is None:
+            return
+        where = f"workload {self.name}: {KEY}"
+        if self.division is not None:
+            raise GraphError(f"{where}: found work that policies divide, accepted other tasks")
+        self.durations.check_classes(where, *filter(None, [self.graph, self.init]))
+
+    def drawn(self) -> Workload:
+        """Return the program with the durations that are drawn for it.
+
+        Returns
+        -------
+        Workload
+            Without `durations`; this one where it has none.
+        """
+        laid = self.durations
+        if laid is None:
+            return self
+
+        def iteration(number: int) -> TaskGraph:
+            graph = self.graph if self.varying is None else self.varying.graph(number)
+            return replace(graph, **laid.laid_over(graph, number))
+
+        init = self.init and replace(self.init, **laid.laid_over(self.init, 0))
+        if self.iterations == 1:
+            return replace(self, graph=iteration(1), init=init, varying=None, durations=None)
+        return replace(self, init=init, varying=Varying(iteration), durations=None)
+
     def __repr__(self) -> str:
         return f"<Workload {self.name}: {self.iterations} iterations of {self.graph!r}>"
 
@@ -168,6 +236,7 @@ class Workload(Shown):
             self.division.validate(self.graph)
         if self.varying is not None:
             self.varying.validate(self.graph, self.iterations)
+        self.check_durations()
         if self.init is not None:
             self.init.validate()
             if not np.array_equal(self.init.block_bytes, self.graph.block_bytes):

@@ -7,8 +7,9 @@
     my.xml[format=graphml, iterations=10, cost=weight, cost_unit=ms]
     my.dot[cost.cpu=host_ms, cost.gpu=device_ms, cost_unit=ms]
 
-Beside the options of the format there are two for every file: ``format``, where the ending does not
-tell it, and ``iterations``, how often the graph is executed. Names of files may hold brackets
+Beside the options of the format there are three for every file: ``format``, where the ending does
+not tell it, ``iterations``, how often the graph is executed, and ``durations``, random ones, see
+:mod:`simsched.workload.durations`. Names of files may hold brackets
 themselves, see :func:`graph_file_spec`.
 """
 
@@ -22,6 +23,7 @@ from simsched.files.bounded import is_there
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.names.parameters import Bounds, Parameter
 from simsched.names.specs import Spec, parse_spec
+from simsched.workload.durations import split_durations
 from simsched.workload.graph import Workload
 
 #: Endings of names; ``.gz`` may follow.
@@ -81,14 +83,16 @@ def _path_length(text: str) -> int:
     return next((place for place in places if _has_suffix(text[:place])), min(places, default=0))
 
 
-def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
+def read_graph_file(path: Path, options: Mapping[str, object], seed: int = 0) -> Workload:
     """Return the workload in a file.
 
-    `options` are those of the format, and ``format`` and ``iterations``. What is given for several
+    `options` are those of the format, and ``format``, ``iterations`` and ``durations``, for which
+    the seed is. What is given for several
     kinds of processors is a mapping, or one option for each: ``cost.cpu``, ``cost.gpu``.
     """
     from simsched.workload.importers import import_workload, importers
 
+    options, durations = split_durations(options, str(path))
     given = _gathered(path, options)
     name = given.pop("format", None)
     if name is not None and name not in importers():
@@ -97,7 +101,9 @@ def read_graph_file(path: Path, options: Mapping[str, object]) -> Workload:
     asked = given.pop("iterations", None)
     iterations = ITERATIONS.checked(asked, f"{path}: iterations")
     workload = import_workload(path, None if name is None else str(name), **given)
-    return workload if iterations is None else replace(workload, iterations=iterations)
+    if iterations is not None:
+        workload = replace(workload, iterations=iterations)
+    return workload if durations is None else workload.with_durations(durations, seed=seed)
 
 
 def _gathered(path: Path, options: Mapping[str, object]) -> dict[str, object]:

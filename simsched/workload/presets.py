@@ -24,6 +24,7 @@ from simsched.files.errors import ConfigurationError, expect, unknown_name
 from simsched.files.resources import data_dir
 from simsched.files.yaml_reader import FieldError, Section, read_yaml
 from simsched.names.user_code import is_file_spec
+from simsched.workload.durations import split_durations
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import is_graph_file, read_graph_file, workload_spec
 from simsched.workload.registry import (
@@ -99,7 +100,8 @@ def make_workload(
         generator, or a YAML file with a preset; also with parameters (``heat[rows=1024]``,
         ``my.dot[cost=size, cost_unit=ops]``).
     params : mapping of str to object, optional
-        Parameters that differ from those of the preset or from the generator's defaults.
+        Parameters that differ from those of the preset or from the generator's defaults; for any
+        workload also ``durations``, see :mod:`simsched.workload.durations`.
     seed : int
         Seed of everything random in it, 0 by default.
 
@@ -115,17 +117,26 @@ def make_workload(
     """
     expect("workload", name, (str, Path), "a name, or the path of a file")
     expect("workload: params", params, (Mapping, NoneType), "a mapping of names to values")
+    is_file = isinstance(name, str) and is_graph_file(name)
     if isinstance(name, str):
-        is_file, spec = is_graph_file(name), workload_spec(name)
+        spec = workload_spec(name)
         name, params = spec.name, {**spec.params, **(params or {})}
-        if is_file:
-            return read_graph_file(Path(name), params)
-        name = Path(name) if is_preset_file(name) else name
+    if is_file:
+        return read_graph_file(Path(name), params or {}, seed)
+    if isinstance(name, str) and is_preset_file(name):
+        name = Path(name)
+    params, durations = split_durations(params or {}, f"workload {name}")
+    made = _generated(name, params, seed)
+    return made if durations is None else made.with_durations(durations, seed=seed)
+
+
+def _generated(name: str | Path, params: Mapping[str, object], seed: int) -> Workload:
+    """Return the workload of a preset or a generator."""
     presets, generators = list_presets(), [item.name for item in list_workloads()]
     if isinstance(name, str) and name not in presets:
         if name not in generators and not is_file_spec(name):
             raise ConfigurationError(unknown_name("workload", name, [*presets, *generators]))
         return generate_workload(name, params, seed)
     preset = load_preset(name)
-    workload = generate_workload(preset.generator, {**preset.parameters, **(params or {})}, seed)
+    workload = generate_workload(preset.generator, {**preset.parameters, **params}, seed)
     return replace(workload, name=name.stem if isinstance(name, Path) else name)

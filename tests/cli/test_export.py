@@ -137,7 +137,7 @@ def test_the_format_that_is_read_is_given_by_name(simsched: Command, tmp_path: P
         (("t.json", "t.paje", "-f", "wfformat"), "t.json: top level: found no key 'schemaVersion'"),
         (("heat", "t.dot", "-f", "dot"), "--format: found with the workload heat, accepted: with"),
         (("t.json[format=dot]", "t.dot", "-f", "dot"), "--format: found beside the option format"),
-        (("t.json", "t.dot"), "(taken for wfformat by its ending)"),
+        (("t.json", "t.dot"), "found contents of no known format"),
     ],
 )
 def test_formats_that_do_not_fit_are_refused(

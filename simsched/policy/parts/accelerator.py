@@ -153,5 +153,5 @@ def exclusive_kernels(view: PlanView) -> Workload:
     if occupancy is None:
         return workload
     kernels = lay_out(view, workload.graph).is_kernel
-    graph = replace(workload.graph, occupancy=np.where(kernels, FULL, occupancy).astype(np.int32))
-    return replace(workload, graph=graph)
+    full = np.where(kernels, FULL, occupancy).astype(np.int32)
+    return workload.changed(lambda graph: replace(graph, occupancy=full), init=workload.init)

@@ -121,9 +121,14 @@ class CoRunningPolicy(PartitionedPolicy[Neighbours]):
         critical, batch = sides(lay_out(view, graph))
         if not batch.any():
             return workload
-        ops = graph.ops.copy()
-        ops[graph.kinds.index("gpu"), critical] += self.switch_s() * ops_per_s(view, "gpu")
-        return replace(workload, graph=replace(graph, ops=ops))
+        waited = self.switch_s() * ops_per_s(view, "gpu")
+
+        def longer(graph: TaskGraph) -> TaskGraph:
+            ops = graph.ops.copy()
+            ops[graph.kinds.index("gpu"), critical] += waited
+            return replace(graph, ops=ops)
+
+        return workload.changed(longer, init=workload.init)
 
     def start(self, view: PlanView) -> Neighbours:
         return Neighbours()

@@ -39,13 +39,19 @@ def scheduled(
     fetches_ahead: bool,
 ) -> ScheduledWorkload:
     """Return a program tied into a schedule; see :func:`follow`."""
+
+    def tie(graph: TaskGraph) -> TaskGraph:
+        return follow(graph, worker, start_s, finish_s, below, fetches_ahead=fetches_ahead)
+
+    changed = workload.changed(tie, init=workload.init)
     return ScheduledWorkload(
         workload.name,
-        follow(workload.graph, worker, start_s, finish_s, below, fetches_ahead=fetches_ahead),
+        changed.graph,
         workload.iterations,
         workload.init,
         workload.parameters,
         worker,
+        varying=changed.varying,
     )
 
 

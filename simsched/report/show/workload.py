@@ -8,6 +8,7 @@ import numpy as np
 
 from simsched.names.specs import parse_spec
 from simsched.report.description import Description, Fact, Row, Table, parameter_rows
+from simsched.workload.durations import KEY, durations_text
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.graph_files import is_graph_file
 from simsched.workload.importers.remarks import facts as remarks
@@ -64,6 +65,11 @@ def _described(
         [
             *(facts or ()),
             *([] if init is None else [Fact("initialisation", _size(init))]),
+            *(
+                [Fact("random durations", durations_text(given[KEY]))]
+                if chosen is not None and KEY in given
+                else []
+            ),
             Fact("iterations", f"{workload.iterations:,} of {_size(graph)}"),
             Fact("data", _data(graph)),
         ],

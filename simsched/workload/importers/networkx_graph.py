@@ -53,7 +53,7 @@ def to_networkx(source: TaskGraph | Workload) -> nx.DiGraph[Any]:
     GraphError
         For iterations that differ.
     """
-    workload = source if isinstance(source, Workload) else Workload("graph", source)
+    workload = (source if isinstance(source, Workload) else Workload("graph", source)).drawn()
     if workload.varying is not None:
         raise GraphError(
             f"workload {workload.name}: found iterations that differ, accepted equal ones"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from simsched.workload.durations import KEY, durations_text
 from simsched.workload.graph import Workload
 
 
@@ -37,6 +38,8 @@ def facts(workload: Workload) -> list[str]:
         found.append(f"files of size zero, left out: {sizes}")
     if "size_unit" in about:
         found.append(f"unit of file sizes: {about['size_unit']} ({about.get('size_unit_source')})")
+    if KEY in about:
+        found.append(f"random durations: {durations_text(about[KEY])}")
     return found
 
 

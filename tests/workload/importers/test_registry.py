@@ -60,7 +60,7 @@ def test_content_that_fits_nothing(tmp_path):
     [
         ("g.dot", "digraph {", " (taken for dot by its ending)"),
         ("g", "digraph {", " (taken for dot by its contents)"),
-        ("g.json", '{"schemaVersion": 1}', " (taken for wfformat by its ending)"),
+        ("g.json", '{"workflow": {}}', " (taken for wfformat by its contents)"),
         ("g.xml", "<graphml", " (taken for graphml by its contents)"),
     ],
 )

@@ -40,14 +40,17 @@ class SpatialQos(PartitionedPolicy[None]):
         if workload.applications is None or graph.occupancy is None:
             return workload
         layout = lay_out(view, graph)
-        ops, taken = graph.ops.copy(), graph.occupancy.astype(np.float64)
+        longer, taken = np.ones(graph.ops.shape), graph.occupancy.astype(np.float64)
         row = graph.kinds.index("gpu")
         for mine, share in zip(sides(layout), self.shares(view, layout, graph), strict=True):
             wanted = taken[mine] / max(share, 1e-3)
-            ops[row, mine] *= np.maximum(1.0, wanted / FULL)
+            longer[row, mine] = np.maximum(1.0, wanted / FULL)
             taken[mine] = np.minimum(FULL, np.ceil(wanted))
-        changed = replace(graph, ops=ops, occupancy=taken.astype(np.int32))
-        return replace(workload, graph=changed)
+        occupancy = taken.astype(np.int32)
+        return workload.changed(
+            lambda each: replace(each, ops=each.ops * longer, occupancy=occupancy),
+            init=workload.init,
+        )
 
     def shares(self, view: PlanView, layout: Layout, graph: TaskGraph) -> tuple[float, float]:
         return self.critical_share, 1.0 - self.critical_share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -117,10 +117,10 @@ class Aats(PlacedPolicy[AatsState]):
 
     def prepare(self, view: PlanView) -> Workload:
         """Return the program; batches wait until they are complete."""
-        graph = view.workload.graph
-        if self._steals(view, graph) or not is_batch(graph):
-            return view.workload
-        return replace(view.workload, graph=gated(graph))
+        program = view.workload
+        if self._steals(view, program.graph) or not is_batch(program.graph):
+            return program
+        return program.changed(gated, init=program.init)
 
     def start(self, view: PlanView) -> AatsState:
         graph, groups = view.workload.graph, core_groups(view)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -54,7 +54,8 @@ class Recorded(PlacedPolicy[None]):
                 )
         if self.overtake or not self.after:
             return workload
-        return replace(workload, graph=_tied(graph, np.asarray(self.after, np.int64)))
+        after = np.asarray(self.after, np.int64)
+        return workload.changed(lambda each: _tied(each, after), init=workload.init)
 
     def plan(self, view: PlanView, state: None, graph: TaskGraph) -> Plan:
         worker = np.asarray(self.worker, np.int32)
