@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.analysis.idle import idle_causes
+from simsched.analysis.path import critical_path
 from simsched.analysis.recordings import recording_of
 from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
@@ -141,3 +142,35 @@ def idle_frame(run: Run) -> pd.DataFrame:
     ]
     columns = ["worker", "domain", "cause", "detail", "idle_ps", "idle_s"]
     return with_units(pd.DataFrame(rows, columns=columns))
+
+
+def path_frame(run: Run) -> pd.DataFrame:
+    """Return one row per piece of the path: :meth:`simsched.Result.critical_path`."""
+    import pandas as pd
+
+    path = critical_path(run)
+    classes = Classes(recording_of(run))
+    names = np.array([*classes.names, ""], object)
+    known = path.task >= 0
+    place = np.full(len(path.task), len(classes.names))
+    place[known] = classes.of(path.task[known], path.iteration[known])
+    called = TaskNames(run.workload)
+    named = {}
+    if called.known:
+        text = np.full(len(path.task), "", object)
+        text[known] = called.of(path.task[known], path.iteration[known])
+        named = {"task_name": text}
+    frame = pd.DataFrame(
+        {
+            "iteration": path.iteration,
+            "activity": path.activity,
+            "task": path.task,
+            **named,
+            "task_class": names[place],
+            "worker": path.worker,
+            "start_s": path.start_ps * PER_PS,
+            "end_s": path.end_ps * PER_PS,
+            "duration_s": (path.end_ps - path.start_ps) * PER_PS,
+        }
+    )
+    return with_units(frame)

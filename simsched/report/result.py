@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import simsched
 from simsched.experiment import frames
-from simsched.experiment.single_run import events_frame, idle_frame, tasks_frame
+from simsched.experiment.single_run import (
+    events_frame,
+    idle_frame,
+    path_frame,
+    tasks_frame,
+)
 from simsched.experiment.summary import Line
 from simsched.report.description import Description, Table
 from simsched.report.html import html
@@ -159,6 +164,25 @@ class Result(ResultData):
             causes.
         """
         return idle_frame(self.simulate(which))
+
+    def critical_path(
+        self, which: str = "", *, iterations: int | tuple[int, int] | None = None
+    ) -> pd.DataFrame:
+        """Return the chain of tasks and waits that the makespan of one run consists of.
+
+        Parameters
+        ----------
+        which, iterations : str and int or tuple of int, optional
+            See :meth:`simulate`.
+
+        Returns
+        -------
+        DataFrame
+            One row per piece in order of time, without gaps: `iteration`, `activity` (what goes on,
+            explained in docs/comparing.md), `task` and `worker` (-1 for none), `task_name` (only of
+            programs whose tasks have names), `task_class`, `start_s`, `end_s`, `duration_s`.
+        """
+        return path_frame(self.simulate(which, iterations=iterations))
 
     def text(self) -> str:
         """Return the comparison as the command line prints it.

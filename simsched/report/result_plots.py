@@ -44,7 +44,9 @@ class Plots:
 
         Up to 4000 intervals are drawn one by one. More are added up in cells of some workers and
         some time, and the text below says so: the colour of a cell is that of the task class with
-        most time in it, its strength is the share of the time in which the workers are busy.
+        most time in it, its strength is the share of the time in which the workers are busy. Where
+        intervals are drawn one by one, a black line from worker to worker is the critical path
+        (:meth:`simsched.Result.critical_path`).
         """
         from simsched.report.plots import gantt
 

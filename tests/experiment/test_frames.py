@@ -103,6 +103,15 @@ def test_causes_of_idle_time_add_up_for_every_worker(result: simsched.Result) ->
     assert idle.reindex(range(len(expected)), fill_value=0.0).tolist() == pytest.approx(expected)
 
 
+def test_the_critical_path_is_as_long_as_the_run(result: simsched.Result) -> None:
+    path = result.critical_path("work_sharing")
+    makespan = result["work_sharing"].rows[0]["makespan_s"]
+    assert path["duration_s"].sum() == pytest.approx(makespan)
+    tasks = path[path["activity"] == "task"]
+    assert (tasks["task"] >= 0).all()
+    assert (tasks["task_class"] != "").all()
+
+
 def test_tasks_and_events_of_one_run(result: simsched.Result) -> None:
     tasks = result.tasks("work_sharing")
     row = result["work_sharing"].rows[0]

@@ -54,6 +54,22 @@ def test_bars_cover_the_busy_time_that_the_kernel_has_counted(run: Run) -> None:
     assert {"initialise", "sweep"} <= set(bars.layers)
 
 
+def test_the_critical_path_is_a_line_from_the_start_to_the_end(run: Run) -> None:
+    axes = gantt(run)
+    (line,) = [each for each in axes.lines if each.get_color() == "black"]
+    x = np.asarray(line.get_xdata())
+    factor = run.makespan_s / x[-1]
+    assert factor in (1.0, pytest.approx(1e-3), pytest.approx(1e-6))
+    assert x[0] == pytest.approx(0.0, abs=x[-1] / 100)
+    assert (np.diff(x) >= -1e-9 * x[-1]).all()
+    legend = axes.get_legend()
+    assert legend is not None
+    assert "critical path" in [text.get_text() for text in legend.get_texts()]
+    assert not [
+        each for each in gantt(run, critical_path=False).lines if each.get_color() == "black"
+    ]
+
+
 def test_children_created_inside_a_task_are_runtime_not_task() -> None:
     machine = load_machine("amd_4x_opteron8380")
     workload = make_workload("fork_join[depth=6]")

@@ -9,9 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_rgb
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
+from simsched.analysis.path import critical_path as path_of
 from simsched.files.units import PER_PS
 from simsched.report.plots.common import (
     COLOURS,
@@ -31,6 +33,7 @@ from simsched.trace.run import Run
 MAX_BARS = 4000  #: more are added up
 ROWS, COLUMNS = 128, 800  #: of cells, about
 RUNTIME_COLOUR = COLOURS[-1]
+MAX_EVENTS = 2_000_000  #: of more, to find the critical path takes longer than to draw
 MAX_LINES = 40  #: beginnings of iterations
 
 
@@ -42,8 +45,9 @@ def gantt(
     end_s: float | None = None,
     max_bars: int = MAX_BARS,
     title: str | None = None,
+    critical_path: bool = True,
 ) -> Axes:
-    """Draw what every worker does when.
+    """Draw what every worker does when, and the critical path as a line.
 
     Parameters
     ----------
@@ -60,6 +64,9 @@ def gantt(
         two it is.
     title : str, optional
         What the run is called.
+    critical_path : bool
+        Whether to draw a line from worker to worker along the critical path, where intervals are
+        drawn one by one and the run has up to `MAX_EVENTS` events.
 
     Returns
     -------
@@ -95,7 +102,8 @@ def gantt(
         )
     for border in borders:
         axes.axhline(border, color="#888888", linewidth=0.6)
-    _mark(axes, bars, factor)
+    drawn = critical_path and whole and _draw_path(axes, run, bars.span_ps, row_of, factor)
+    _mark(axes, bars, factor, with_path=drawn)
     set_xlabel(axes, f"time [{unit}]\n{note}")
     return finish(axes, title or run_name(run))
 
@@ -168,17 +176,40 @@ def _name_domains(axes: Axes, run: Run, row_of: NDArray[np.int64]) -> list[float
     return borders
 
 
-def _mark(axes: Axes, bars: Bars, factor: float) -> None:
+def _draw_path(
+    axes: Axes, run: Run, span_ps: tuple[int, int], row_of: NDArray[np.int64], factor: float
+) -> bool:
+    """Draw the critical path, from worker to worker; return whether it has been."""
+    if run.trace is None or len(run.trace) > MAX_EVENTS:
+        return False
+    path = path_of(run)
+    chosen = (path.worker >= 0) & (path.start_ps < span_ps[1]) & (path.end_ps > span_ps[0])
+    start = np.clip(path.start_ps[chosen], *span_ps)
+    end = np.clip(path.end_ps[chosen], *span_ps)
+    row = row_of[path.worker[chosen]]
+    axes.plot(
+        np.stack([start, end], axis=1).ravel() * PER_PS / factor,
+        np.repeat(row, 2),
+        color="black",
+        linewidth=1.1,
+        solid_joinstyle="round",
+    )
+    return bool(chosen.any())
+
+
+def _mark(axes: Axes, bars: Bars, factor: float, *, with_path: bool) -> None:
     """Draw the beginnings of iterations, and the legend."""
     if len(bars.iteration_ps) <= MAX_LINES:
         for time in bars.iteration_ps.tolist():
             axes.axvline(time * PER_PS / factor, color="#888888", linewidth=0.6, linestyle=":")
     used = np.bincount(bars.layer, minlength=len(bars.layers)) > 0
     colours = _colours(bars.layers)
-    handles = [
+    handles: list[Patch | Line2D] = [
         Patch(facecolor=tuple(colours[i]), label=name)
         for i, name in enumerate(bars.layers)
         if used[i]
     ]
     handles.append(Patch(facecolor="white", edgecolor="#888888", label="idle"))
+    if with_path:
+        handles.append(Line2D([], [], color="black", linewidth=1.1, label="critical path"))
     add_legend(axes, handles=handles)
