@@ -10,7 +10,7 @@ import typer
 
 from simsched.cli import names
 from simsched.cli.options import AssignmentsOption
-from simsched.cli.output import JsonOption, QuietOption, check_output, print_json, say
+from simsched.cli.output import JsonOption, QuietOption, check_output, print_json, say, warn
 from simsched.files.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def compare_command(
             sys.stderr.write(f"simsched: {what}: {len(cells)} seed(s)\n")
         measured.append(measure_side(cells))
     found = Difference(*measured)
+    warn(found.doubts, quiet=quiet)
     if output is not None:
         from simsched.report.plots import draw_difference, save
 

@@ -39,6 +39,10 @@ class Side:
     idle_s: dict[tuple[str, str], float] = field(default_factory=dict)
     #: Columns of results that are numbers.
     metrics: dict[str, float] = field(default_factory=dict)
+    #: Why the runs say little of their policy.
+    misfits: tuple[str, ...] = ()
+    #: Hashes of the decisions of each run.
+    decisions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,17 @@ class Difference:
     def change_s(self) -> float:
         """What `second` takes longer than `first`."""
         return self.cleared(self.second.makespan_s - self.first.makespan_s)
+
+    @property
+    def doubts(self) -> list[str]:
+        """Why the comparison may mean little; none where both policies fit and differ."""
+        found = [
+            f"{side.label}: {why}" for side in (self.first, self.second) for why in side.misfits
+        ]
+        first, second = self.first, self.second
+        if first.label != second.label and first.decisions and first.decisions == second.decisions:
+            found.append(f"{second.label}: same decisions as {first.label}")
+        return found
 
     @property
     def remarks(self) -> list[str]:
@@ -87,6 +102,7 @@ class Difference:
             "difference_s": self.change_s,
             "parts_s": self.seconds,
             "remarks": self.remarks,
+            "doubts": self.doubts,
         }
 
 
@@ -205,21 +221,24 @@ def measure_side(cells: Sequence[Cell]) -> Side:
     return Side(
         first.label.rpartition(" seed ")[0],
         tuple(cell.seed for cell in cells),
-        sum(parts.makespan_s for parts, _ in found) / n,
-        _mean([parts.seconds for parts, _ in found]),
-        _mean([parts.idle.mean_s() for parts, _ in found]),
-        mean_metrics([metrics for _, metrics in found]),
+        sum(parts.makespan_s for parts, _, _ in found) / n,
+        _mean([parts.seconds for parts, _, _ in found]),
+        _mean([parts.idle.mean_s() for parts, _, _ in found]),
+        mean_metrics([metrics for _, metrics, _ in found]),
+        tuple(dict.fromkeys(reason for _, _, (misfits, _) in found for reason in misfits)),
+        tuple(decisions for _, _, (_, decisions) in found),
     )
 
 
-def _measured(cell: Cell) -> tuple[TimeParts, dict[str, Any]]:
-    """Return the parts of a run and its metrics; the events are not kept longer."""
+def _measured(cell: Cell) -> tuple[TimeParts, dict[str, Any], tuple[tuple[str, ...], str]]:
+    """Return the parts of a run, its metrics and what its policy has decided; no events."""
     run = repeated_run(cell, events=True)
     parts = time_parts(run)
     metrics = run_metrics(
         run.summary, run.machine, run.workload, run.worker_thread, program=run.program
     )
-    return parts, metrics | {WITHOUT_TASK: int(parts.idle.not_given.max(initial=0))}
+    metrics |= {WITHOUT_TASK: int(parts.idle.not_given.max(initial=0))}
+    return parts, metrics, (run.misfits, run.decisions)
 
 
 def _mean(each: Sequence[Mapping[Key, float]]) -> dict[Key, float]:

@@ -42,3 +42,16 @@ def test_bad_input_is_one_message(
     assert caught.out == ""
     assert "Traceback" not in caught.err
     assert "seed(s)" not in caught.err  # nothing was simulated in vain
+
+
+def test_a_comparison_that_means_little_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--set", "seeds=1", "--set", "workloads=fork_join[depth=3]"]
+    small += ["--set", "policies=[cilk]", "-e", "quickstart"]
+    assert main(["compare", "samr", "late", *small, "--set", "metrics=[tasks]"]) == 0
+    messages = capsys.readouterr().err
+    place = "knl_snc4_flat fork_join[depth=3]"
+    for policy in ("samr", "late"):
+        assert f"warning: {place} {policy}: needs MapReduce jobs: found none\n" in messages
+    assert f"warning: {place} late: same decisions as {place} samr\n" in messages
+    assert main(["compare", "cilk_a", "work_sharing", *small, "--set", "metrics=[tasks]"]) == 0
+    assert "warning" not in capsys.readouterr().err
