@@ -7,6 +7,7 @@ import json
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -141,7 +142,13 @@ def read_recording(path: Path) -> Recording:
     ConfigurationError
         The file cannot be read, or is no recording.
     """
-    metadata = read_metadata(path)
+    return recording_from(path, read_metadata(path), lambda: read_events(path))
+
+
+def recording_from(
+    path: Path, metadata: dict[bytes, bytes], events: Callable[[], Trace]
+) -> Recording:
+    """Return the recording of what :func:`recording_metadata` has returned, and of events."""
     if _RECORDING not in metadata:
         raise ConfigurationError(f"{path}: not a recording: found no description of a run")
     where = f"{path}: recording"
@@ -155,7 +162,7 @@ def read_recording(path: Path) -> Recording:
     classes = _checked_classes(where, about, workload)
     return Recording(
         about.name,
-        read_events(path),
+        events(),
         classes,
         tuple(about.class_names),
         tuple(about.worker_names),

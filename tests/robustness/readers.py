@@ -278,6 +278,11 @@ def read_chrome(folder: Path) -> object:
     return _recording(_only(folder), "chrome")
 
 
+@reader("paje", seeds=lambda: [*load(SEEDS / "paje"), {"own.paje": tables.own_paje()}])
+def read_paje(folder: Path) -> object:
+    return _recording(_only(folder), "paje", unit="us")
+
+
 @reader("sampling")
 def read_sampling_as_machine(folder: Path) -> object:
     from simsched.machine import load_machine

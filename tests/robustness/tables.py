@@ -40,10 +40,21 @@ def _written(write: object, *arguments: object) -> bytes:
 @cache
 def own_chrome() -> bytes:
     """Return a Chrome trace that simsched has written."""
+    return _own("run.json")
+
+
+@cache
+def own_paje() -> bytes:
+    """Return a Paje trace that simsched has written."""
+    return _own("run.paje")
+
+
+def _own(name: str) -> bytes:
+    """Return a trace that simsched has written, in the format of a name."""
     from simsched.trace.exporters import export_recording
 
     with TemporaryDirectory() as folder:
-        path = Path(folder) / "run.json"
+        path = Path(folder) / name
         export_recording(_small_recording(), path)  # type: ignore[arg-type]
         return path.read_bytes()
 

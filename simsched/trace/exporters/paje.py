@@ -7,6 +7,7 @@ twelve decimals, which is what a trace knows.
 from __future__ import annotations
 
 import colorsys
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,15 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.names.parameters import Count, Whole
+from simsched.trace.embedding import comments
 from simsched.trace.exporters._arrows import Arrows, drawn_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes, TaskNames
 from simsched.trace.exporters._copies import engine_copies
 from simsched.trace.exporters._moments import MOMENTS, moments_of
+from simsched.trace.exporters._source import events_of
 from simsched.trace.exporters._text import Lines, formatted, merged, write_pieces
 from simsched.trace.exporters._timeline import Activity, Intervals, Timeline, timeline
 from simsched.trace.exporters.registry import exporter
-from simsched.trace.recording import Recording
+from simsched.trace.recording import Recording, recording_metadata
+from simsched.trace.schema import EventKind
 
 PS_PER_S = 10**12
 _IDLE, _RUNTIME = -1, -2  # values of states: class numbers, idle, or -2 less the activity
@@ -104,6 +108,7 @@ def _document(
     edges, series = node_bandwidth(recording, bins)
     for remark in remarks:
         yield f"# {remark}\n"
+    yield from comments({**recording_metadata(recording), "timeline": _beside(recording, found)})
     called = TaskNames(recording.workload)
     yield _header(classes.names, called.known)
     copies = engine_copies(recording)
@@ -131,6 +136,54 @@ def _document(
     for node in range(len(nodes)):
         yield f"{DESTROY} {end} N N{node}\n"
     yield f"{DESTROY} {end} M M\n"
+
+
+def _beside(recording: Recording, found: Timeline) -> str:
+    """Return what states do not say: iterations, stretches that were lost, and instants of tasks.
+
+    The latter are stretches without length, and starts and ends of those that a cost of the runtime
+    covers.
+    """
+    rows = found.intervals.chosen(found.intervals.activity == Activity.TASK)
+    lost = rows.chosen(rows.lost)
+    long = rows.end_ps > rows.start_ps
+    inside = found.intervals.chosen(
+        found.intervals.inside & (found.intervals.end_ps > found.intervals.start_ps)
+    )
+    covered_start = long & _same_moment(rows, rows.start_ps, inside, inside.start_ps)
+    covered_end = long & _same_moment(rows, rows.end_ps, inside, inside.end_ps)
+    instant = Intervals.joined([rows.chosen(~long | covered_start), rows.chosen(covered_end)])
+    moments = np.concatenate(
+        [rows.start_ps[~long | covered_start], rows.end_ps[covered_end]]
+    ).tolist()
+    events = events_of(recording).events
+    kinds = (EventKind.ITERATION_START, EventKind.ITERATION_END)
+    marks = np.flatnonzero(np.isin(events["kind"], kinds))
+    columns = ("time_ps", "kind", "iteration", "arg0")
+    about = {
+        "iterations": list(zip(*(events[name][marks].tolist() for name in columns), strict=True)),
+        "instants": list(
+            zip(
+                moments,
+                instant.worker.tolist(),
+                instant.task.tolist(),
+                instant.iteration.tolist(),
+                instant.lost.astype(int).tolist(),
+                strict=True,
+            )
+        ),
+        "lost": list(zip(lost.worker.tolist(), lost.start_ps.tolist(), strict=True)),
+    }
+    return json.dumps(about)
+
+
+def _same_moment(
+    rows: Intervals, moment: Int64Array, others: Intervals, other_moment: Int64Array
+) -> NDArray[np.bool_]:
+    """Return for which rows there is another one of that moment on the same worker."""
+    known = set(zip(others.worker.tolist(), other_moment.tolist(), strict=True))
+    pairs = zip(rows.worker.tolist(), moment.tolist(), strict=True)
+    return np.array([pair in known for pair in pairs], bool)
 
 
 def _seconds(time_ps: int) -> str:

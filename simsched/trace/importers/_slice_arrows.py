@@ -40,6 +40,8 @@ class Step:
     time: int
     #: whether it belongs to the next slice that begins, not to the one around it
     to_next: bool = False
+    #: whether it rather belongs to the slice that ends then than to the one that begins
+    at_end: bool = False
 
 
 def with_graph(recording: Recording, found: Found, steps: list[Step]) -> Recording:
@@ -145,6 +147,8 @@ def _bind_thread(
             open_ones.append(slices[place])
             place += 1
         open_ones = [piece for piece in open_ones if piece.end >= time]
-        around = [piece for piece in open_ones if piece.end > time] or open_ones
+        later = [piece for piece in open_ones if piece.end > time]
+        earlier = [piece for piece in open_ones if piece.start < time]
+        around = (earlier if step.at_end else later) or open_ones
         if around:
             result[step.event] = around[-1]

@@ -1,0 +1,231 @@
+"""Paje traces: states of containers become tasks of workers.
+
+**Our own files** (:mod:`simsched.trace.exporters.paje`) give back the recording: name, graph,
+classes, workers, iterations, and starts and ends of tasks to the picosecond. Costs of the runtime
+inside a task suspend it; steals, accesses and bandwidth are not read.
+
+**Files of other programs.** Containers that have states are workers. A state lasts until the next
+one of its container and type, or until it is popped; one that is pushed on another suspends it. A
+state whose container is never destroyed and that nothing follows has no end and is set aside.
+
+* *Which states are tasks.* Where definitions of states have a field ``JobId``, as StarPU's, those
+  with a value there. Else all but those that the option `idle` names, of the one type of states
+  that has any; of several types the option `state` names one.
+* *Times.* Paje does not say in which unit they are: StarPU counts milliseconds, others are told
+  with the option `unit`.
+* *Links* between containers with tasks are edges of the graph, as
+  :mod:`~simsched.trace.importers._slice_arrows` says: from the slice that ends where the link
+  starts, to the one that begins where it ends, or the ones around these moments.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any, Literal
+
+from simsched.files.errors import TraceError, shown, unknown_name
+from simsched.trace.embedding import MARK, values_of
+from simsched.trace.importers._own_paje import own_recording
+from simsched.trace.importers._paje_events import Event, PajeFile
+from simsched.trace.importers._slice_arrows import Step, with_graph
+from simsched.trace.importers._slices import LIMIT_PS, Found, Slice, Thread, foreign_recording
+from simsched.trace.importers.registry import by_head, trace_importer
+from simsched.trace.recording import Recording
+
+PS = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3}
+JOB = "JobId"
+NO_END = "state without an end"
+Place = tuple[str, str]  # container and type of states
+
+
+@dataclass
+class _States:
+    """What a trace holds: types, values and containers by alias, states that are going on."""
+
+    file: PajeFile
+    found: Found
+    ps: int
+    tasks: frozenset[str]
+    idle: frozenset[str]
+    only: str | None
+    names: dict[str, str] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    containers: dict[str, str] = field(default_factory=dict)
+    stacks: dict[Place, list[tuple[Event, int]]] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+
+
+@trace_importer("paje", recognises=by_head(lambda head: b"%EventDef" in head))
+def read_paje(
+    path: Path,
+    *,
+    unit: Literal["s", "ms", "us", "ns"] | None = None,
+    state: str | None = None,
+    idle: str = "idle",
+) -> Recording:
+    """Paje traces, simsched's own, of StarPU or of another program.
+
+    Parameters
+    ----------
+    path : Path
+        The file, gzip or not.
+    unit : {"s", "ms", "us", "ns"}, optional
+        What times of other programs count; StarPU's are ms.
+    state : str, optional
+        Name of the type of states that are tasks; has to be given where several have values.
+    idle : str
+        Names of states that are no tasks, with commas in between; in either case.
+    """
+    file = PajeFile(path)
+    embedded = values_of((line for line in file.lines if line.startswith(MARK)), str(path))
+    if embedded:
+        return own_recording(path, file, embedded)
+    events = list(file.events())
+    with_jobs = frozenset(
+        number for number, entry in file.definitions.items() if JOB in entry.fields
+    )
+    if unit is None and not with_jobs:
+        raise TraceError(
+            f"{path}: option unit: missing, accepted: {', '.join(PS)}; the format does not say "
+            "what times count"
+        )
+    found = Found(path, "paje")
+    found.aside.what, found.aside.place = "line", "{}:{}"
+    states = _States(
+        file,
+        found,
+        PS[unit or "ms"],
+        with_jobs,
+        frozenset(name.strip().lower() for name in idle.split(",")),
+        _only_type(path, events, state, bool(with_jobs)),
+    )
+    for event in events:
+        _take(states, event)
+    for stack in states.stacks.values():
+        for event, _ in stack:
+            if _is_task(states, event):
+                found.set_aside(NO_END, event.line)
+    if file.cut_off:
+        found.aside.note(f"{path}: the file is cut off; the lines before its end are read")
+    if not found.slices:
+        raise TraceError(f"{path}: found no states that are tasks, accepted at least one")
+    recording = foreign_recording(found)
+    workers = {piece.thread for piece in found.slices}
+    links = [step for step in states.steps if step.thread in workers]
+    recording = with_graph(recording, found, links)
+    origin = str(Decimal(found.origin) / PS["s"])
+    return replace(recording, details={**recording.details, "origin_s": origin})
+
+
+def _only_type(path: Path, events: list[Event], state: str | None, has_jobs: bool) -> str | None:
+    """Return the alias of the type of states that are tasks; None where jobs tell them."""
+    types = {
+        event.value("Alias", "Name"): event.value("Name", "Alias")
+        for event in events
+        if event.name == "PajeDefineStateType"
+    }
+    if state is None and has_jobs:
+        return None
+    used = dict.fromkeys(
+        event.value("Type") for event in events if event.name in ("PajeSetState", "PajePushState")
+    )
+    if state is None:
+        if len(used) > 1:
+            names = ", ".join(types.get(alias, alias) for alias in used)
+            raise TraceError(f"{path}: option state: missing, accepted a type of states: {names}")
+        return next(iter(used), None)
+    for alias, name in types.items():
+        if state in (alias, name):
+            return alias
+    raise TraceError(
+        f"{path}: option state: {unknown_name('type of states', state, types.values())}"
+    )
+
+
+def _take(states: _States, event: Event) -> None:
+    """Take one event."""
+    name = event.name
+    if name in ("PajeDefineEntityValue", "PajeDefineStateType", "PajeDefineContainerType"):
+        states.names[event.value("Alias", "Name")] = event.value("Name", "Alias")
+    elif name == "PajeCreateContainer":
+        alias = event.values.get("Alias") or event.value("Name")
+        states.containers[alias] = event.value("Name", "Alias")
+        thread = (0, alias)
+        states.found.threads[thread] = states.containers[alias]
+        states.found.order[thread] = len(states.found.order)
+    elif name in ("PajeSetState", "PajePushState", "PajePopState", "PajeResetState"):
+        _change(states, event, (event.value("Container"), event.value("Type")))
+    elif name == "PajeDestroyContainer":
+        gone = event.value("Name", "Container")
+        for place, stack in states.stacks.items():
+            if place[0] == gone:
+                _end(states, stack, _time(states, event), all_of_them=True)
+    elif name in ("PajeStartLink", "PajeEndLink"):
+        _link(states, event)
+    elif not name.startswith("PajeDefine"):
+        states.found.others[name] += 1
+
+
+def _change(states: _States, event: Event, place: Place) -> None:
+    """Begin and end states of a container."""
+    if states.only is not None and place[1] != states.only:
+        return
+    time, stack = _time(states, event), states.stacks.setdefault(place, [])
+    if event.name == "PajePopState":
+        _end(states, stack, time, all_of_them=False)
+        return
+    if event.name != "PajePushState":
+        _end(states, stack, time, all_of_them=True)
+    if event.name != "PajeResetState":
+        stack.append((event, time))
+
+
+def _end(states: _States, stack: list[tuple[Event, int]], time: int, *, all_of_them: bool) -> None:
+    """End the last state, or all that are going on."""
+    while stack:
+        began, start = stack.pop()
+        if time < start:
+            raise TraceError(f"{began.where}: found a state that ends before it starts")
+        if _is_task(states, began):
+            thread: Thread = (0, began.value("Container"))
+            name = _name(states, began)
+            states.found.slices.append(Slice(began.line, thread, name, start, time, {}))
+        if not all_of_them:
+            return
+
+
+def _is_task(states: _States, event: Event) -> bool:
+    """Say whether a state is a task."""
+    if states.tasks and states.only is None:
+        return bool(event.values.get(JOB))
+    return _name(states, event).lower() not in states.idle
+
+
+def _name(states: _States, event: Event) -> str:
+    """Return what a state is called."""
+    value = event.value("Value")
+    return states.names.get(value, value) or "(no name)"
+
+
+def _link(states: _States, event: Event) -> None:
+    """Take the start or the end of a link."""
+    starts = event.name == "PajeStartLink"
+    container = event.value("StartContainer" if starts else "EndContainer")
+    key: Any = (event.value("Type"), event.value("Key"))
+    time = _time(states, event)
+    phase = "s" if starts else "f"
+    states.steps.append(Step(event.line, phase, key, (0, container), time, at_end=starts))
+
+
+def _time(states: _States, event: Event) -> int:
+    """Return the time of an event in picoseconds."""
+    text = event.value("Time")
+    try:
+        number = Decimal(text)
+        if not number.is_finite() or abs(number) * states.ps >= LIMIT_PS:
+            raise InvalidOperation
+        return int((number * states.ps).to_integral_value())
+    except ArithmeticError:
+        raise TraceError(f"{event.where}: Time: found {shown(text)}, accepted a number") from None
