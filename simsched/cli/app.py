@@ -248,6 +248,7 @@ def run(
 def _print_result(result: Any, quiet: bool, *, describe: bool) -> None:
     """Print what the file says of the experiment, the comparison, claims and where files are."""
     from simsched.experiment.progress import duration
+    from simsched.files.units import plural
     from simsched.report.claims import claim_tables
     from simsched.report.tables import comparison_table, cost_notes, fit_notes
 
@@ -266,7 +267,7 @@ def _print_result(result: Any, quiet: bool, *, describe: bool) -> None:
     if quiet:
         return
     say(
-        f"{outcome.computed} runs simulated in {duration(outcome.elapsed_s)}, "
+        f"{plural(outcome.computed, 'run')} simulated in {duration(outcome.elapsed_s)}, "
         f"{outcome.reused} taken from earlier; ± is the 95 % confidence interval over seeds"
     )
     for path in filter(None, (outcome.parquet, *result.pictures, result.summary)):

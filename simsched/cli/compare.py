@@ -10,7 +10,15 @@ import typer
 
 from simsched.cli import names
 from simsched.cli.options import AssignmentsOption
-from simsched.cli.output import JsonOption, QuietOption, check_output, print_json, say, warn
+from simsched.cli.output import (
+    FIGURES,
+    JsonOption,
+    QuietOption,
+    check_output,
+    print_json,
+    say,
+    warn,
+)
 from simsched.files.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -42,7 +50,10 @@ def compare_command(
     ] = None,
     assignments: AssignmentsOption = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="PNG", help="Draw the waterfall.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Draw the waterfall: .png, .pdf or .svg."
+        ),
     ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -52,15 +63,16 @@ def compare_command(
     Both are simulated again with their event traces; times are means over the seeds.
     """
     from simsched.experiment.compare import Difference, measure_side
+    from simsched.files.units import plural
     from simsched.report.compare import difference_table, pools_table
 
-    check_output(output, ".png")
+    check_output(output, *FIGURES)
     sides = [_cells(text, experiment, assignments or []) for text in (first, second)]
     measured = []
     for cells in sides:
         if not quiet:
             what = cells[0].label.rpartition(" seed ")[0]
-            sys.stderr.write(f"simsched: {what}: {len(cells)} seed(s)\n")
+            sys.stderr.write(f"simsched: {what}: {plural(len(cells), 'seed')}\n")
         measured.append(measure_side(cells))
     found = Difference(*measured)
     warn(found.doubts, quiet=quiet)

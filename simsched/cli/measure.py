@@ -88,6 +88,7 @@ def measure_command(
 def _print(measured: Any, quiet: bool) -> None:
     """Print the cells, the overhead of the trace and where the recordings are."""
     from simsched.experiment.progress import duration
+    from simsched.files.units import plural
     from simsched.hardware.measurements import INDEX
     from simsched.report.measurements import cells_table, overhead_line
 
@@ -102,5 +103,6 @@ def _print(measured: Any, quiet: bool) -> None:
     counted = ", ".join(events["counted"]) or "none"
     reason = f" ({events['error']})" if events["error"] else ""
     sys.stdout.write(f"events counted by the processor: {counted}{reason}\n")
-    sys.stdout.write(f"{len(measured.runs)} runs measured in {duration(about['duration_s'])}\n")
+    runs = plural(len(measured.runs), "run")
+    sys.stdout.write(f"{runs} measured in {duration(about['duration_s'])}\n")
     sys.stdout.write(f"  {measured.directory / INDEX}\n")

@@ -24,6 +24,8 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Results and errors only: no progress, no warnings.")
 ]
+#: Endings of pictures, which say their formats.
+FIGURES = (".png", ".pdf", ".svg")
 #: Exit codes.
 WRONG_INPUT = 2
 
@@ -84,14 +86,15 @@ def print_json(document: Any, default: Callable[[Any], Any] | None = None) -> No
     sys.stdout.write(json.dumps(document, indent=1, allow_nan=False, default=default) + "\n")
 
 
-def check_output(path: Path | None, suffix: str) -> None:
-    """Refuse a file of ``--output`` without `suffix`, or that cannot be written, in advance."""
+def check_output(path: Path | None, *suffixes: str) -> None:
+    """Refuse a file of ``--output`` with another suffix, or that cannot be written, in advance."""
     from simsched.files.atomic import check_writable
 
     if path is None:
         return
-    if path.suffix != suffix:
-        raise ConfigurationError(f"--output: found {str(path)!r}, accepted: a name in {suffix}")
+    if path.suffix not in suffixes:
+        accepted = f"a name in {' or '.join(suffixes)}"
+        raise ConfigurationError(f"--output: found {str(path)!r}, accepted: {accepted}")
     check_writable(path)
 
 

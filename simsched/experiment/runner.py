@@ -24,6 +24,7 @@ from simsched.experiment.study import Study
 from simsched.files.atomic import discard_abandoned, make_directory
 from simsched.files.errors import ConfigurationError, expect
 from simsched.files.interruptions import is_interruption
+from simsched.files.units import plural
 from simsched.names.parameters import Bounds, Parameter
 from simsched.trace.parquet import write_rows
 
@@ -91,7 +92,9 @@ class Interrupted(KeyboardInterrupt):
     """The user has interrupted an experiment after some of its cells were stored."""
 
     def __init__(self, stored: int, total: int, output: Path | None) -> None:
-        kept = f"{stored} of {total} runs are stored in {output}"
+        kept = (
+            f"{stored} of {plural(total, 'run')} {'is' if total == 1 else 'are'} stored in {output}"
+        )
         super().__init__(
             f"interrupted; {kept if output else 'without output=DIRECTORY no run is stored'}"
         )

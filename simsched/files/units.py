@@ -171,3 +171,12 @@ def _whole(value: Decimal, text: object, limits: str) -> int:
 def _render(quantity: Quantity) -> str:
     """Return a quantity with a decimal prefix and at most six significant digits."""
     return str(quantity.render(prec=5, strip_zeros=True))
+
+
+def plural(count: int, one: str, many: str = "") -> str:
+    """Return a count with its noun.
+
+    >>> plural(1, "run"), plural(1200, "run"), plural(0, "policy", "policies")
+    ('1 run', '1,200 runs', '0 policies')
+    """
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -8,6 +8,7 @@ from simsched.experiment.rehearsal import check_runs, said
 from simsched.experiment.study import Study
 from simsched.files.bounded import is_directory, is_there, unreadable
 from simsched.files.errors import ConfigurationError
+from simsched.files.units import plural
 from simsched.files.yaml_reader import Document, read_document
 from simsched.hardware.measure import number_of_runs
 from simsched.hardware.measure_schema import read_matrix
@@ -43,7 +44,7 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
             raise ConfigurationError(message)
         workload = read_graph_file(path, options)
         graph = workload.graph
-        size = f"{graph.n_tasks} tasks, {graph.n_edges} edges"
+        size = f"{plural(graph.n_tasks, 'task')}, {plural(graph.n_edges, 'edge')}"
         lines = [f"{path}: task graph, {size}: correct", *facts(workload)]
         return lines, [f"{path}: {text}" for text in doubts(workload)]
     document = read_document(path)
@@ -51,22 +52,22 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     if kind == "experiment":
         study = Study.from_yaml(document)
         doubtful = [f"{path}: {text}" for text in said(check_runs(study))]
-        return [f"{path}: experiment with {len(study.cells)} runs: correct"], doubtful
+        return [f"{path}: experiment with {plural(len(study.cells), 'run')}: correct"], doubtful
     if kind == "claims":
         family = load_family(document)
         left = sum(item.claim.not_evaluable is not None for item in family.claims)
-        return [f"{path}: {len(family.claims)} claims, {left} not evaluable: correct"], []
+        return [f"{path}: {plural(len(family.claims), 'claim')}, {left} not evaluable: correct"], []
     if kind == "measurement":
         matrix = read_matrix(document)
-        return [f"{path}: measurement with {number_of_runs(matrix)} runs: correct"], []
+        return [f"{path}: measurement with {plural(number_of_runs(matrix), 'run')}: correct"], []
     if kind == "workload":
         load_preset(path)
         workload = make_workload(path)
         workload.validate()
-        return [f"{path}: workload preset, {workload.graph.n_tasks} tasks: correct"], []
+        return [f"{path}: workload preset, {plural(workload.graph.n_tasks, 'task')}: correct"], []
     warnings = check_machine(path)
     machine = load_machine(path)
-    threads = f"{machine.n_cores} cores, {len(machine.nodes)} memory nodes"
+    threads = f"{plural(machine.n_cores, 'core')}, {plural(len(machine.nodes), 'memory node')}"
     return [f"{path}: machine, {threads}: correct"], warnings
 
 

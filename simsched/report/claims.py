@@ -11,6 +11,7 @@ from rich.text import Text
 
 import simsched
 from simsched.experiment.progress import duration
+from simsched.files.units import plural
 from simsched.report.json_document import finite
 from simsched.report.tables import number
 from simsched.report.terminal import plain_table
@@ -237,7 +238,8 @@ def runs_text(runs: Mapping[str, Any]) -> str:
     '12 runs simulated in 1 min 15 s, 0 taken from earlier'
     """
     time = duration(runs["elapsed_s"])
-    return f"{runs['computed']} runs simulated in {time}, {runs['reused']} taken from earlier"
+    computed = plural(runs["computed"], "run")
+    return f"{computed} simulated in {time}, {runs['reused']} taken from earlier"
 
 
 def claims_document(reproduction: Reproduction) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from simsched.experiment.single_run import (
     tasks_frame,
 )
 from simsched.experiment.summary import Line
+from simsched.files.units import plural
 from simsched.report.description import Description, Table
 from simsched.report.html import html
 from simsched.report.json_document import finite
@@ -283,11 +284,9 @@ class Result(ResultData):
 
 def _counted(result: Result) -> str:
     parts = []
-    for one, many in (("machine", "machines"), ("workload", "workloads"), ("policy", "policies")):
-        count = len({getattr(cell, one) for cell in result.cells})
-        parts.append(f"{count} {one if count == 1 else many}")
-    n = len(result.rows)
-    return f"{n} run{'' if n == 1 else 's'} of {', '.join(parts)}"
+    for one, many in (("machine", ""), ("workload", ""), ("policy", "policies")):
+        parts.append(plural(len({getattr(cell, one) for cell in result.cells}), one, many))
+    return f"{plural(len(result.rows), 'run')} of {', '.join(parts)}"
 
 
 def _text(path: Path | None) -> str | None:

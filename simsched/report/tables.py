@@ -19,6 +19,9 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "_s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
 }
 
+MOST_DIGITS = 7  #: of a mean, however narrow its interval is
+NOISE = 1e-9  #: half widths below this part of the mean
+
 
 def scaled(name: str, values: Iterable[float]) -> tuple[str, float]:
     """Return the title of a column with its unit, and what its values are divided by.
@@ -56,10 +59,32 @@ def number(value: float) -> str:
 
 def with_interval(value: Estimate, factor: float = 1.0) -> str:
     """Return a mean with the half width of its confidence interval."""
+    mean = value.mean / factor
     if math.isnan(value.half_width):
-        return number(value.mean / factor)
-    width = float(f"{value.half_width / abs(factor):.2g}")  # two significant digits
-    return f"{number(value.mean / factor)} ± {number(width)}"
+        return number(mean)
+    return " ± ".join(rounded(mean, value.half_width / abs(factor)))
+
+
+def rounded(mean: float, half_width: float) -> tuple[str, str]:
+    """Return a mean and the half width of its interval, with the digits that the interval allows.
+
+    These are two of the half width, but at most `MOST_DIGITS` of the mean; then the half width is
+    rounded up. Half widths that are noise of the arithmetic are 0.
+
+    >>> rounded(412.345678, 0.0043), rounded(3582.0, 248.0), rounded(3.0, 0.0)
+    (('412.3457', '0.0043'), ('3,580', '250'), ('3', '0'))
+    """
+    if not (math.isfinite(mean) and math.isfinite(half_width)) or half_width <= NOISE * abs(mean):
+        return number(mean), number(half_width if half_width > NOISE * abs(mean) else 0.0)
+    half_width = float(f"{half_width:.1e}")
+    decimals = 1 - math.floor(math.log10(half_width))
+    most = MOST_DIGITS - 1 - math.floor(math.log10(abs(mean))) if mean else decimals
+    if decimals > most:
+        decimals = most
+        half_width = math.ceil(half_width * 10.0**decimals) / 10.0**decimals
+    shown = max(0, decimals)
+    mean, half_width = round(mean, decimals) + 0.0, round(half_width, decimals)  # + 0.0: no -0
+    return f"{mean:,.{shown}f}", f"{half_width:,.{shown}f}"
 
 
 def comparison_table(lines: Sequence[Line]) -> Table:

@@ -41,14 +41,33 @@ def test_comparison_has_a_panel_per_workload_and_a_bar_per_policy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reduction", "shown"),
-    [(0.0, "(0 %)"), (0.3, "(0 %)"), (-0.3, "(0 %)"), (12.0, "(-12 %)"), (-12.0, "(+12 %)")],
+    ("reduction", "width", "shown"),
+    [
+        (0.0, 0.0, "equal"),
+        (0.3, 0.0, "-0.3 %"),
+        (-0.3, math.nan, "+0.3 %"),
+        (12.0, 0.0, "-12 %"),
+        (-677.4, 0.4321, "+677.4 %"),
+        (-12.3456, 4.321, "+12.3 %"),
+        (-0.0123, 0.0045, "+0.0123 %"),
+        (-677.4, 43.21, "+677 %"),
+    ],
 )
-def test_a_change_of_nothing_has_no_sign(reduction: float, shown: str) -> None:
-    """Equal makespans were once `(-0 %)`."""
-    made = Line("m", "w", "b", {}, line("b", 1.0).metrics, "a", Estimate(reduction, 0.0, 3))
+def test_changes_have_the_digits_of_their_interval(
+    reduction: float, width: float, shown: str
+) -> None:
+    """Changes below half a percent were once `(0 %)`, and equal makespans `(-0 %)`."""
+    made = Line("m", "w", "b", {}, line("b", 1.0).metrics, "a", Estimate(reduction, width, 3))
     (axes,) = plot_comparison([line("a", 1.0), made]).axes
-    assert axes.texts[1].get_text() == f"1 {shown}"
+    assert axes.texts[1].get_text() == f"1 ({shown})"
+
+
+def test_makespans_have_the_digits_of_their_interval() -> None:
+    (axes,) = plot_comparison([line("a", 412.3456, 0.0043), line("b", 412.3456)]).axes
+    assert [text.get_text() for text in axes.texts] == [
+        "412.3456 (-10.0 %)",
+        "412 (-10.0 %)",
+    ]
 
 
 @pytest.mark.filterwarnings("error")
@@ -109,3 +128,21 @@ def test_pictures_are_complete_or_absent(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be written"):
         save(figure, tmp_path / "file" / "a.png")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.png", "file"]
+
+
+def test_fonts_of_pdf_files_are_true_type(tmp_path: Path) -> None:
+    """Publishers refuse Type 3, which Matplotlib embeds unless it is told otherwise."""
+    figure = plot_comparison([line("cilk", 1.0)])
+    for name in ("a.pdf", "b.pdf"):
+        save(figure, tmp_path / name)
+    written = (tmp_path / "a.pdf").read_bytes()
+    assert b"/FontFile2" in written
+    assert b"/Type3" not in written
+    assert written == (tmp_path / "b.pdf").read_bytes()
+
+
+def test_pictures_have_the_format_of_their_name(tmp_path: Path) -> None:
+    figure = plot_comparison([line("cilk", 1.0)])
+    for name, start in (("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.svg", b"<?xml")):
+        save(figure, tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(start)

@@ -56,8 +56,28 @@ def test_numbers_and_intervals() -> None:
     assert number(math.inf) == "inf"
     assert with_interval(Estimate(0.0512, 0.00123, 3), 1e-3) == "51.2 ± 1.2"
     assert with_interval(Estimate(3.0, math.nan, 1)) == "3"
-    assert with_interval(Estimate(3582.0, 248.0, 3)) == "3,582 ± 250"
+    assert with_interval(Estimate(3582.0, 248.0, 3)) == "3,580 ± 250"
     assert with_interval(Estimate(3.0, 0.0, 3)) == "3 ± 0"
+
+
+@pytest.mark.parametrize(
+    ("mean", "half_width", "shown"),
+    [
+        (412.34567, 0.0043, "412.3457 ± 0.0043"),
+        (412.34567, 43.21, "412 ± 43"),
+        (1234567.0, 45678.0, "1,235,000 ± 46,000"),
+        (0.03, 2.4, "0.0 ± 2.4"),
+        (-0.03, 2.4, "0.0 ± 2.4"),
+        (7.0, 0.0996, "7.00 ± 0.10"),
+        (0.0, 0.5, "0.00 ± 0.50"),
+        (412.3456789, 1.1e-6, "412.3457 ± 0.0001"),  # no narrower than what is said of the mean
+        (0.3, 1e-17, "0.3 ± 0"),
+        (math.inf, math.nan, "inf"),
+    ],
+)
+def test_the_interval_decides_the_digits(mean: float, half_width: float, shown: str) -> None:
+    """Means had four digits beside intervals of any width: 412 ± 0.0043."""
+    assert with_interval(Estimate(mean, half_width, 3)) == shown
 
 
 def test_comparison_has_one_line_per_policy_and_no_reduction_for_the_baseline() -> None:
@@ -65,8 +85,8 @@ def test_comparison_has_one_line_per_policy_and_no_reduction_for_the_baseline() 
     assert "makespan [s]" in output
     assert "dram [GB/s]" in output
     rows = [row.split() for row in output.splitlines() if row.strip().startswith("w ")]
-    assert rows[0] == ["w", "cilk", "2", "±", "0.02", "85"]
-    assert rows[1] == ["w", "bats", "0.5", "±", "0.005", "85", "75", "±", "0.5"]
+    assert rows[0] == ["w", "cilk", "2.000", "±", "0.020", "85"]
+    assert rows[1] == ["w", "bats", "0.5000", "±", "0.0050", "85", "75.00", "±", "0.50"]
     assert "machine" not in output
 
 

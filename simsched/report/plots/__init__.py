@@ -1,5 +1,7 @@
 """Pictures of results, one module each; none needs a display."""
 
+import matplotlib as mpl
+
 from simsched.report.plots.bandwidth import bandwidth
 from simsched.report.plots.common import COLOURS, save
 from simsched.report.plots.comparison import makespan, plot_comparison
@@ -8,6 +10,9 @@ from simsched.report.plots.iterations import plot_bandwidth
 from simsched.report.plots.locality import locality
 from simsched.report.plots.speedup import speedup
 from simsched.report.plots.waterfall import draw_difference, waterfall
+
+#: Fonts are embedded as TrueType: publishers refuse Matplotlib's default, Type 3.
+mpl.rcParams["pdf.fonttype"] = mpl.rcParams["ps.fonttype"] = 42
 
 __all__ = [
     "COLOURS",

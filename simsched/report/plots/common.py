@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -18,6 +19,7 @@ from simsched.files.errors import ConfigurationError
 from simsched.names.specs import format_spec
 from simsched.policy import spec_of
 from simsched.report.plots.titles import set_title
+from simsched.report.tables import rounded
 
 if TYPE_CHECKING:
     from simsched.trace.run import Run
@@ -30,17 +32,23 @@ TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as PNG, completely or not at all.
+    """Write a figure in the format that the file's name ends with, completely or not at all.
 
     Parameters
     ----------
     figure : Figure
         What is written.
     path : Path
-        The file; it is replaced.
+        The file, in ``.png``, ``.pdf`` or ``.svg``; it is replaced.
     """
     FigureCanvasAgg(figure)
-    write_atomically(path, lambda file: figure.savefig(file, format="png", dpi=DPI))
+    kind = path.suffix[1:]
+    # Files of equal figures are equal.
+    undated = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
+    with mpl.rc_context({"svg.hashsalt": "simsched"}):
+        write_atomically(
+            path, lambda file: figure.savefig(file, format=kind, dpi=DPI, metadata=undated)
+        )
 
 
 def axes_for(ax: Axes | None, width: float, height: float) -> Axes:
@@ -143,6 +151,23 @@ def label_bar(axes: Axes, end: float, place: float, text: str) -> None:
     axes.annotate(
         text, (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
     )
+
+
+def estimate_text(mean: float, half_width: float, decimals: int | None = None) -> str:
+    """Return a mean with the digits that its interval allows, without one with three.
+
+    `decimals` are the most that are shown, unless nothing would be left of the mean.
+
+    >>> estimate_text(412.3456, 0.0043), estimate_text(412.3456, 0.0), estimate_text(1234.5, 0.0)
+    ('412.3456', '412', '1,234')
+    >>> estimate_text(53.214, 0.043, 1), estimate_text(0.034, 0.0043, 1)
+    ('53.2', '0.0340')
+    """
+    if not half_width > 0.0:  # none, or not a number
+        return f"{mean:,.0f}" if abs(mean) >= 1e3 else f"{mean:.3g}"
+    text, _ = rounded(mean, half_width)
+    short = text if decimals is None else f"{mean:,.{decimals}f}"
+    return min(text, short, key=len) if float(short.replace(",", "")) else text
 
 
 def add_legend(axes: Axes, **handles: Any) -> None:

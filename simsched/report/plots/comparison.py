@@ -9,11 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from simsched.experiment.summary import Line
+from simsched.experiment.summary import Estimate, Line
 from simsched.files.errors import ConfigurationError
 from simsched.report.plots.common import (
     COLOURS,
     axes_for,
+    estimate_text,
     finish,
     label_bar,
     name_rows,
@@ -84,14 +85,22 @@ def _bars(
     )
     numbers = zip(places.tolist(), values.tolist(), widths.tolist(), strict=True)
     for (place, value, width), line in zip(numbers, lines, strict=True):
-        text = f"{value / factor:.3g}"
+        text = estimate_text(value / factor, width / factor)
         if line.policy != line.baseline and not np.isnan(line.reduction_percent.mean):
-            change = round(-line.reduction_percent.mean)  # a whole number has no -0
-            text += f" ({change:+d} %)" if change else " (0 %)"
+            text += f" ({_change(line.reduction_percent)})"
         label_bar(axes, (value + width) / factor, place, text)
     axes.set_xlabel(f"makespan [{unit}]")
     set_title(axes, title)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _change(reduction: Estimate) -> str:
+    """Return how much longer than the baseline something takes, in percent."""
+    longer = -reduction.mean + 0.0  # + 0.0: no -0
+    if not longer:
+        return "equal"
+    text = estimate_text(abs(longer), reduction.half_width, decimals=1)
+    return f"{'+' if longer > 0 else '-'}{text} %"
 
 
 def _colours(lines: Sequence[Line]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from simsched.report.plots.common import (
     COLOURS,
     add_legend,
     axes_for,
+    estimate_text,
     finish,
     label_bar,
     name_rows,
@@ -113,7 +114,7 @@ def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Ax
         error_kw={"elinewidth": 1, "capsize": 2},
     )
     for place, (mean, width) in enumerate(zip(means.tolist(), widths.tolist(), strict=True)):
-        text = "no run of the baseline" if math.isnan(mean) else f"{mean:.3g}"
+        text = "no run of the baseline" if math.isnan(mean) else estimate_text(mean, width)
         edge = 0.0 if math.isnan(mean) else mean + width
         label_bar(axes, edge, place, text)
     axes.axvline(1.0, color="#555555", linewidth=0.9, linestyle="--")
