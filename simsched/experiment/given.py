@@ -6,16 +6,24 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, replace
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from simsched.experiment.inputs import given_workload
+from simsched.experiment.schema import (
+    MachineEntry,
+    PolicyEntry,
+    WorkloadEntry,
+    labels,
+    machine_entry,
+    policy_entry,
+    workload_entry,
+)
 from simsched.files.errors import ConfigurationError
+from simsched.files.yaml_reader import Section
 from simsched.machine.model import Machine
 from simsched.names.specs import format_spec
 from simsched.policy import Policy, changed_policy, make_policy, spec_of
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.presets import is_preset_file
 
 
 @dataclass(frozen=True)
@@ -46,11 +54,11 @@ def given(machine: Any, workload: Any, policy: Any) -> dict[str, list[Given]]:
 
 def _labelled(what: str, things: Any, resolve: Callable[[Any], Given]) -> list[Given]:
     """Return things with different labels."""
-    if isinstance(things, Mapping):
+    if isinstance(things, Mapping) and not _is_entry(things):
         found = [replace(resolve(thing), label=str(label)) for label, thing in things.items()]
     else:
-        single = isinstance(things, str | PathLike) or not isinstance(things, Iterable)
-        found = [resolve(thing) for thing in ([things] if single else things)]
+        single = isinstance(things, str | PathLike | Mapping) or not isinstance(things, Iterable)
+        found = _apart([resolve(thing) for thing in ([things] if single else things)])
     if not found:
         raise ConfigurationError(f"{what}: found none, accepted at least one")
     labels = [item.label for item in found]
@@ -63,13 +71,39 @@ def _labelled(what: str, things: Any, resolve: Callable[[Any], Given]) -> list[G
     return found
 
 
+def _apart(found: list[Given]) -> list[Given]:
+    """Call files of one name in different directories by their paths."""
+    short = [item.label for item in found]
+    paths = [item.entry.get("file") or item.entry.get("name") for item in found]
+    return [
+        item
+        if short.count(item.label) == 1 or item.thing is not None
+        else replace(item, label=path)
+        for item, path in zip(found, map(str, paths), strict=True)
+    ]
+
+
+def _is_entry(thing: Any) -> bool:
+    """Return whether something is what an experiment says of it: ``{name: heat, rows: 1024}``."""
+    return isinstance(thing, Mapping) and not thing.keys().isdisjoint(("name", "file"))
+
+
+def _by_entry(entry: Any, model: type[Section], normal: Callable[[Any], Any]) -> Given:
+    """Return what an entry of an experiment's file, or its name alone, stands for."""
+    data = {"name": entry} if isinstance(entry, str) else dict(entry)
+    try:
+        (label,) = labels([model.model_validate(normal(data))])
+    except ValueError:  # the study, which reads all entries, says what is wrong
+        label = str(data.get("label") or data.get("name") or data.get("file"))
+    return Given(label, data)
+
+
 def _machine(thing: Any) -> Given:
     if isinstance(thing, Machine):
         return Given(thing.name, {"name": thing.name}, thing)
-    if isinstance(thing, str | PathLike):
-        name = str(thing)
-        label = Path(name).stem if name.endswith((".yaml", ".yml")) else name
-        return Given(label, {"name": name})
+    if isinstance(thing, str | PathLike) or _is_entry(thing):
+        entry = str(thing) if isinstance(thing, PathLike) else thing
+        return _by_entry(entry, MachineEntry, machine_entry)
     raise ConfigurationError(
         f"machine: found {_kind(thing)}, accepted a Machine, a name or a YAML file"
     )
@@ -83,10 +117,9 @@ def _workload(thing: Any) -> Given:
         thing = Workload("task graph", thing)
     if isinstance(thing, Workload):
         return Given(thing.name, {"name": "object"}, given_workload(thing))
-    if isinstance(thing, PathLike):
-        return Given(Path(thing).name.partition(".")[0], {"file": str(thing)})
-    if isinstance(thing, str):
-        return Given(Path(thing).stem if is_preset_file(thing) else thing, {"name": thing})
+    if isinstance(thing, str | PathLike) or _is_entry(thing):
+        entry = {"file": str(thing)} if isinstance(thing, PathLike) else thing
+        return _by_entry(entry, WorkloadEntry, workload_entry)
     raise ConfigurationError(
         f"workload: found {_kind(thing)}, accepted a Workload, a TaskGraph, a name or a Path"
     )
@@ -94,8 +127,8 @@ def _workload(thing: Any) -> Given:
 
 def _policy(thing: Any) -> Given:
     thing = _named(thing)
-    if isinstance(thing, str):
-        return Given(thing, {"name": thing})
+    if isinstance(thing, str) or _is_entry(thing):
+        return _by_entry(thing, PolicyEntry, policy_entry)
     if callable(thing):
         thing = thing()
     if not isinstance(thing, Policy):
@@ -135,7 +168,10 @@ def sweep(policy: Any, **values: Iterable[Any]) -> list[Policy]:
     [4, 8, 16]
     """
     made = _policy(policy)
-    base = made.thing if isinstance(made.thing, Policy) else make_policy(made.label)
+    base = made.thing
+    if base is None:
+        own = {key: value for key, value in made.entry.items() if key not in ("name", "label")}
+        base = make_policy(made.entry["name"], own)
     return [
         changed_policy(base, dict(zip(values, combination, strict=True)))
         for combination in itertools.product(*values.values())

@@ -59,14 +59,28 @@ def workload_entry(data: object) -> object:
         del gathered["file"]
     name = gathered.get("name")
     if not isinstance(name, str) or "file" in gathered or not is_graph_file(name):
-        return from_spec("workload", gathered)
-    gathered = from_spec("workload", gathered, graph_file_spec)
-    options = dict(gathered["parameters"])
-    if "format" in options and "format" in gathered:
+        return _with_label(from_spec("workload", gathered), gathered)
+    found = from_spec("workload", gathered, graph_file_spec)
+    options = dict(found["parameters"])
+    if "format" in options and "format" in found:
         raise ValueError("parameter format: found in the name and beside it")
-    kept = {"format": options.pop("format", None), **gathered, "parameters": options}
+    kept = {"format": options.pop("format", None), **found, "parameters": options}
+    kept = _with_label(kept, gathered)
     file = kept.pop("name")
     return {**kept, "file": file}
+
+
+def _with_label(entry: dict[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a workload's entry with the parameters of its name in its label.
+
+    Tables have to say which of several sizes of a program is meant. `written` is the entry without
+    these parameters.
+    """
+    beside = written["parameters"]
+    in_name = {key: value for key, value in entry["parameters"].items() if key not in beside}
+    if not in_name:
+        return entry
+    return {"label": format_spec(short_name(entry["name"]), in_name), **entry}
 
 
 def policy_entry(data: object) -> object:
@@ -299,42 +313,53 @@ def labels(entries: list[Any]) -> list[str]:
 
     Files of one name in different directories are called by their paths.
     """
-    short = [entry.label or _default_label(entry) for entry in entries]
+    short = [entry.label or _short_label(entry) for entry in entries]
     return [
-        label if entry.label or short.count(label) == 1 else _path_of(entry, label)
+        label if short.count(label) == 1 else _label_with_path(entry)
         for entry, label in zip(entries, short, strict=True)
     ]
 
 
-def _path_of(entry: MachineEntry | WorkloadEntry | PolicyEntry, label: str) -> str:
-    """Return the name that was given to an entry, with the directory of its file."""
-    if isinstance(entry, PolicyEntry):
-        return label
+def short_name(name: str, *, known_file: bool = False) -> str:
+    """Return what tables call something by its name: files without directory and ending.
+
+    Keys of sweeps can name them so. Of a Python file, what is chosen in it is named.
+
+    >>> short_name("../runs/my.dot.gz"), short_name("my/machine.yaml"), short_name("bats")
+    ('my', 'machine', 'bats')
+    >>> short_name("mine.py"), short_name("my/policies.py:Mine")
+    ('mine', 'Mine')
+    """
+    path, _, chosen = name.rpartition(":")
+    if path and is_file_spec(name):
+        return chosen
+    stem = name.replace("\\", "/").rpartition("/")[2].removesuffix(".gz")
+    is_file = is_file_spec(stem) or is_graph_file(stem) or stem.endswith((".yaml", ".yml"))
+    return (stem.rpartition(".")[0] or stem) if is_file or known_file else name
+
+
+def _name(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:
     return entry.name or str(entry.file) if isinstance(entry, WorkloadEntry) else entry.name
 
 
-def _default_label(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:
-    """Return the label of an entry that has none: its name, for policies with the parameters.
-
-    Files are called without directory and ending, so that keys of sweeps can name them.
-    """
-    if isinstance(entry, WorkloadEntry):
-        name = entry.name or str(entry.file)
-        path, _, chosen = name.rpartition(":")
-        if path and is_file_spec(name):
-            return chosen
-        stem = _file_name(name).removesuffix(".gz")
-        return stem.rpartition(".")[0] or stem
-    if isinstance(entry, PolicyEntry):
-        return format_spec(entry.name, entry.parameters)
-    if entry.name.endswith((".yaml", ".yml")):
-        stem = _file_name(entry.name)
-        return stem.rpartition(".")[0] or stem
-    return entry.name
+def _short_label(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:
+    is_file = isinstance(entry, WorkloadEntry) and entry.file is not None
+    return _label(entry, short_name(_name(entry), known_file=is_file))
 
 
-def _file_name(path: str) -> str:
-    return path.replace("\\", "/").rpartition("/")[2]
+def _label(entry: MachineEntry | WorkloadEntry | PolicyEntry, name: str) -> str:
+    """Return the label of an entry that has none: its name, for policies with the parameters."""
+    return format_spec(name, entry.parameters) if isinstance(entry, PolicyEntry) else name
+
+
+def _label_with_path(entry: MachineEntry | WorkloadEntry | PolicyEntry) -> str:
+    """Return the label of an entry with the directory of its file, unless another one was given."""
+    name = _name(entry)
+    if entry.label is None:
+        return _label(entry, name)
+    parameters = entry.parameters if isinstance(entry, WorkloadEntry) else {}
+    derived = entry.label == format_spec(short_name(name), parameters)
+    return format_spec(name, parameters) if derived else entry.label
 
 
 def _comparable(value: object) -> Hashable:

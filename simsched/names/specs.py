@@ -102,11 +102,7 @@ def gather(data: object, own: tuple[str, ...], what: str) -> dict[str, Any]:
 def from_spec(
     what: str, gathered: dict[str, Any], parse: Callable[[str], Spec] | None = None
 ) -> dict[str, Any]:
-    """Return an entry whose name may be a spec, with the parameters of the spec beside the others.
-
-    Workloads get the spec as their label: tables have to say which of several sizes of a program is
-    meant.
-    """
+    """Return an entry whose name may be a spec, with its parameters beside the others."""
     name = gathered.get("name")
     if not isinstance(name, str) or not {"[", "]"} & set(name):
         return gathered
@@ -117,8 +113,6 @@ def from_spec(
     twice = spec.params.keys() & gathered["parameters"].keys()
     if twice:
         raise ValueError(f"parameter {min(twice)}: found in the name and beside it")
-    if what == "workload" and spec.params:
-        gathered = {"label": format_spec(*spec), **gathered}
     return {**gathered, "name": spec.name, "parameters": spec.params | gathered["parameters"]}
 
 

@@ -80,7 +80,7 @@ def test_a_workload_in_a_file_is_shown_run_and_exported(simsched: Any, tmp_path:
     assert code == 0
     runs = json.loads(output)["runs"]
     assert {(run["workload"], run["tasks"]) for run in runs} == {
-        ("./pair.py:test_many[tasks=5]", 5),
+        ("test_many[tasks=5]", 5),
         ("test_one", 1),
     }
     assert simsched("export", "pair.py:test_many", "many.graphml")[0] == 0
@@ -154,7 +154,7 @@ def test_a_method_that_is_missing_or_takes_other_arguments_is_named(
     words = ("-m", "opteron48", "-w", "chain[tasks=3]", "--set", "seeds=1", "--jobs", "1")
     code, _, messages = simsched("run", "quickstart", "-q", *words, "-p", "mine.py")
     assert code == 2
-    assert messages.endswith(f"policy mine.py: {tmp_path / 'mine.py'}{message}\n")
+    assert messages.endswith(f"policy mine: {tmp_path / 'mine.py'}{message}\n")
 
 
 def test_a_policy_that_does_not_fit_is_called_as_it_was_typed(simsched: Any) -> None:

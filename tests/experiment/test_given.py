@@ -106,6 +106,34 @@ def test_several_of_each_and_labels() -> None:
     assert (table[table.policy == "b"].reduction_percent == 0).all()
 
 
+def test_an_entry_of_a_file_is_passed_as_a_mapping() -> None:
+    """Its keys were once taken for labels: a workload was called `name`."""
+    result = run(
+        [{"name": "cilk_a"}, {"name": "cilk_dram", "label": "help"}],
+        {"name": MACHINE, "workers": 2},
+        {"name": "fork_join", "depth": 2},
+    )
+    assert result.policies == ["cilk_a", "help"]
+    assert result.runs[["workload", "tasks"]].values.tolist() == [["fork_join", 7]] * 2
+    assert {cell.workers for cell in result.cells} == {2}
+    with pytest.raises(ConfigurationError, match="unknown parameter 'dept'; did you mean 'depth'"):
+        run("cilk_a", workload={"name": "fork_join", "dept": 2})
+
+
+def test_files_are_called_without_directory_and_ending(tmp_path: Path) -> None:
+    text = "digraph { a [size=3]; b [size=2]; a -> b }"
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "my.graph.dot").write_text(text)
+    one, two = (
+        f"{tmp_path}/{folder}/my.graph.dot[cost=size, cost_unit=ops]" for folder in ("one", "two")
+    )
+    assert set(run("cilk_a", workload=one).runs["workload"]) == {
+        "my.graph[cost=size,cost_unit=ops]"
+    }
+    assert run("cilk_a", workload=[one, two]).runs["workload"].tolist() == [one, two]
+
+
 def test_catalogue_entries_need_no_call() -> None:
     result = run(simsched.policies.cilk_h, "knl_snc4_flat", simsched.workloads.fork_join)
     assert result.policies == ["cilk_h"]

@@ -60,7 +60,7 @@ def test_labels_with_dots_and_machines_in_files(make_plain: Any) -> None:
     )
     keys = ["machines.small.workers=2", "machines.v1.5.workers=3"]
     keys += ["machines.v1.5.set.costs.pop=1 ns"]
-    data = changed(data, *keys, "workloads.d.cost=x", "policies.pol.py.n=4")
+    data = changed(data, *keys, "workloads.d.cost=x", "policies.pol.n=4")
     assert data["machines"] == [
         {"name": "my/small.yaml", "workers": 2},
         {"name": "b.yml", "label": "v1.5", "workers": 3, "set": {"costs.pop": "1 ns"}},

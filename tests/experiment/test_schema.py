@@ -104,3 +104,17 @@ def test_what_is_wrong_is_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message) as caught:
         read(**changes)
     assert "\n" not in str(caught.value)
+
+
+def test_options_in_a_name_are_kept_beside_the_short_name() -> None:
+    """The whole path was the label of a file with options, and of a policy in a file."""
+    graphs = ["runs/my.dot[cost=size]", "runs/other.dot[format=dot]", "lib/made.py:many[tasks=5]"]
+    found = read(workloads=graphs, policies=["lib/mine.py:Mine[x=1]", "./plain.py"])
+    assert labels(found.workloads) == ["my[cost=size]", "other", "many[tasks=5]"]
+    assert labels(found.policies) == ["Mine[x=1]", "plain"]
+    twice = read(
+        workloads=["a/my.dot[cost=size]", "b/my.dot[cost=size]"],
+        policies=["a/mine.py:Mine[x=1]", "b/mine.py:Mine[x=1]"],
+    )
+    assert labels(twice.workloads) == ["a/my.dot[cost=size]", "b/my.dot[cost=size]"]
+    assert labels(twice.policies) == ["a/mine.py:Mine[x=1]", "b/mine.py:Mine[x=1]"]
