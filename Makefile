@@ -10,11 +10,12 @@ BIN := .venv/bin
 CODE := $(wildcard simsched tests tools benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all test-oldest test-matrix lint format bench docs docs-links \
+.PHONY: help setup setup-run run test test-all test-oldest test-matrix lint format bench docs docs-links \
         test-smoke accuracy docs-tables notebooks validate fuzz fuzz-kernel wheel wheel-test clean distclean
 
 help:
 	@echo "make run        run experiments/quickstart.yaml"
+	@echo "make setup      install what tests, notebooks and documentation need, too, and compile the kernel"
 	@echo "make test       run the tests that are not slow"
 	@echo "make test-all   run every test"
 	@echo "make test-oldest  run some tests with the oldest versions of what simsched needs"
@@ -36,16 +37,18 @@ help:
 	@echo "make clean      remove what was built;  make distclean: .venv too"
 	@echo "PYTHON=...      the Python (3.11 or newer) that .venv is made from"
 
-setup:
+# What simsched itself needs, and what else is needed to work on it.
+SIMSCHED_EXTRAS ?= dask docs notebook test dev
+setup setup-run:
 	@command -v $(PYTHON) >/dev/null 2>&1 || { \
 	  echo "simsched needs Python 3.11 or newer; '$(PYTHON)' is not on the path." \
 	       "Name one: make PYTHON=python3.12 ..." >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "simsched needs Python 3.11 or newer; '$(PYTHON)' is" \
 	       "$$($(PYTHON) -V 2>&1). Name another: make PYTHON=python3.12 ..." >&2; exit 1; }
-	@$(PYTHON) tools/bootstrap.py
+	@$(PYTHON) tools/bootstrap.py $(if $(filter setup,$@),$(SIMSCHED_EXTRAS))
 
-run: setup
+run: setup-run
 	@$(BIN)/simsched run experiments/quickstart.yaml
 
 # Programs that tests start take half as long when they find the package compiled.

@@ -1,5 +1,7 @@
 """Bring .venv and the compiled kernel up to date; `make run` and `make test` begin here.
 
+Arguments are the extras of pyproject.toml that are needed beside what simsched itself needs.
+
 Every step can be repeated. Each leaves a stamp, written last, with a fingerprint of what
 went into it: a step that was interrupted has no stamp and is done again, and a step whose
 stamp fits is skipped, so that nothing here needs the network once everything is installed.
@@ -30,15 +32,14 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 BUILD = ROOT / "build" / "inplace"
-EXTRAS = os.environ.get("SIMSCHED_EXTRAS", "dask docs notebook test dev").split()
 
 
-def main() -> None:
+def main(extras: list[str]) -> None:
     """Run the three steps under a lock, so that two `make` at once do not collide."""
     check_host()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     with locked(ROOT / "build" / "bootstrap.lock"):
-        install_dependencies(project)
+        install_dependencies(project, extras)
         build_extension(project)
         install_package(project)
 
@@ -76,33 +77,38 @@ def fingerprint(*parts: object) -> str:
 
 
 def requirements(project: dict[str, Any]) -> list[str]:
-    """Return what the build, the package and its extras ask for.
+    """Return what the build and the package ask for.
 
     A wheel is built with a NumPy that makes it fit older ones too; a checkout is built with the
     NumPy it runs with.
     """
-    extras: dict[str, list[str]] = project["project"]["optional-dependencies"]
-    needs = project["project"]["dependencies"]
+    needs: list[str] = project["project"]["dependencies"]
     build = project["build-system"]["requires"]
-    found = [*(need for need in build if not need.startswith("numpy")), *needs]
-    for extra in EXTRAS:
-        found += extras[extra]
-    return found
+    return [*(need for need in build if not need.startswith("numpy")), *needs]
 
 
-def install_dependencies(project: dict[str, Any]) -> None:
-    """Create `.venv` if it is missing or broken and install the requirements into it."""
-    stamp = VENV / "dependencies.stamp"
-    wanted = fingerprint(*requirements(project), sys.version_info[:2], VENV)
-    if stamp_fits(stamp, wanted) and runs(PYTHON, "-c", "pass"):
+def install_dependencies(project: dict[str, Any], extras: list[str]) -> None:
+    """Create `.venv` if it is missing or broken and install into it what is not there yet."""
+    optional: dict[str, list[str]] = project["project"]["optional-dependencies"]
+    sets = {"simsched": requirements(project), **{name: optional[name] for name in extras}}
+    wanted = {
+        VENV / f"{name}.stamp": fingerprint(*needs, sys.version_info[:2], VENV)
+        for name, needs in sets.items()
+    }
+    missing = {stamp: text for stamp, text in wanted.items() if not stamp_fits(stamp, text)}
+    if not missing and runs(PYTHON, "-c", "pass"):
         return
-    stamp.unlink(missing_ok=True)
+    for stamp in missing:
+        stamp.unlink(missing_ok=True)
     if not venv_is_sound():
         announce("creating .venv")
         call(sys.executable, "-m", "venv", "--clear", VENV)
+        missing = wanted
     announce("installing dependencies into .venv")
-    call(PYTHON, "-m", "pip", "install", "--quiet", *requirements(project))
-    stamp.write_text(wanted, encoding="utf-8")
+    # All of them, so that what is there already does not contradict what is new.
+    call(PYTHON, "-m", "pip", "install", "--quiet", *(n for needs in sets.values() for n in needs))
+    for stamp, text in missing.items():
+        stamp.write_text(text, encoding="utf-8")
 
 
 def venv_is_sound() -> bool:
@@ -243,6 +249,6 @@ def announce(text: str) -> None:
 
 if __name__ == "__main__":
     try:
-        main()
+        main(sys.argv[1:])
     except KeyboardInterrupt:
         sys.exit("simsched: interrupted; start it again to go on")
