@@ -1,0 +1,67 @@
+"""OTF2 through the package of its makers, which may be absent; values are worked out by hand."""
+
+import sys
+
+import pytest
+
+from simsched.files.errors import ConfigurationError, TraceError
+from simsched.trace.importers import import_recording
+from tests.trace.exporters.runs import task_times
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """Ticks are microseconds; inner runs in solve and on thread 1, where one enter has no leave."""
+    otf2 = pytest.importorskip("otf2", reason="otf2 is an extra")
+    with otf2.writer.open(str(tmp_path / "t"), timer_resolution=1_000_000) as written:
+        root = written.definitions.system_tree_node("node")
+        group = written.definitions.location_group("process 0", system_tree_parent=root)
+        solve, inner = (written.definitions.region(name) for name in ("solve", "inner"))
+        one = written.event_writer("thread 0", group=group)
+        one.enter(100, solve)
+        one.enter(102, inner)
+        one.leave(103, inner)
+        one.leave(110, solve)
+        two = written.event_writer("thread 1", group=group)
+        two.enter(105, inner)
+        two.leave(107, inner)
+        two.enter(108, inner)
+    return tmp_path / "t"
+
+
+@pytest.mark.parametrize("name", ["", "traces.otf2"])
+def test_regions_are_tasks(name, trace):
+    found = import_recording(trace / name)
+    us = 10**6
+    assert sorted(task_times(found).values()) == [
+        ("inner", 0, 0, 2 * us, 3 * us),
+        ("inner", 1, 1, 5 * us, 7 * us),
+        ("solve", 0, 0, 0, 10 * us),
+    ]
+    assert found.worker_names == ("thread 0", "thread 1")
+    assert found.details["set_aside"] == {"enter of a region without its leave": 1}
+    assert found.workload is None
+
+
+def test_some_regions_are_tasks(trace):
+    found = import_recording(trace, regions="sol*, x")
+    assert [row[0] for row in task_times(found).values()] == ["solve"]
+    with pytest.raises(
+        TraceError, match="found no regions 'x' that are tasks, accepted: inner, solv"
+    ):
+        import_recording(trace, regions="x")
+
+
+def test_damaged_traces_are_refused_in_one_message(trace, capfd):
+    (trace / "traces" / "0.evt").unlink()
+    with pytest.raises(TraceError, match=r"t: not OTF2 as its library reads it: Error: ") as caught:
+        import_recording(trace)
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr().err == ""
+
+
+def test_without_the_package_it_is_said_how_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "otf2", None)
+    (tmp_path / "traces.otf2").write_bytes(b"\x03BOTF2\x00")
+    with pytest.raises(ConfigurationError, match=r"pip install 'simsched\[otf2\]'"):
+        import_recording(tmp_path)
