@@ -331,5 +331,6 @@ def check_fits(machine: Machine, workload: Workload) -> None:
     if size > capacity:
         raise ConfigurationError(
             f"workload {workload.name}: found {size} bytes of data, accepted at most {capacity}: "
-            f"all memory of machine {machine.name}"
+            f"all memory of machine {machine.name}; with the machine's set: {{storage: 500 MB/s}} "
+            "they lie on a disk of that rate"
         )

@@ -104,7 +104,8 @@ class MachineEntry(Section):
         Where fewer workers than threads go.
     set : dict of str to value
         Values that differ from the file's: costs of the runtime, such as ``costs.steal: [1 us, 2
-        us]``, and others that the file states, such as ``paths.remote_dram.node_weight: 1.5``.
+        us]``, and others that the file states, such as ``paths.remote_dram.node_weight: 1.5``. With
+        ``storage: 500 MB/s`` all data lie on a disk of that rate instead of memory.
     """
 
     name: Annotated[str, Field(min_length=1)]

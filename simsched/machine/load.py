@@ -15,7 +15,7 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError, expect, nearest, unknown_name
 from simsched.files.resources import shipped
-from simsched.files.units import format_bandwidth, format_frequency, format_time
+from simsched.files.units import format_bandwidth, format_frequency, format_time, parse_bandwidth
 from simsched.files.yaml_reader import Document, FieldError, read_document, validate_document
 from simsched.machine.model import (
     Controller,
@@ -29,6 +29,12 @@ from simsched.machine.resolve import resolve
 from simsched.machine.schema import MachineFile, source_key, sourced_values
 from simsched.machine.topology import FIRST_TOUCH_KINDS
 from simsched.names.arguments import as_path, plain
+
+STORAGE = "storage"  #: what an experiment sets to have files on a disk
+#: Of which nobody knows more than its rate: larger than any workflow, with pages of a file system.
+DISK = {"capacity": "1000000 TiB", "page": "4 KiB"}
+DISK_LATENCY = "100 us"
+BY_EXPERIMENT = {"experiment": {"kind": "assumed", "reference": "set by an experiment"}}
 
 
 def list_machines() -> list[str]:
@@ -68,7 +74,8 @@ def load_machine(name_or_path: str | Path, changes: Mapping[str, Any] | None = N
         Name of a shipped machine, or a YAML file (a path that ends in ``.yaml`` or ``.yml``).
     changes : mapping of str to object, optional
         Other values than the file's, without sources, by their keys and positions from the top,
-        joined by dots: ``memory.hbm.capacity``.
+        joined by dots: ``memory.hbm.capacity``. Also ``storage``, the rate of a disk that takes the
+        place of all memory: what tasks read and write lies there.
 
     Returns
     -------
@@ -133,7 +140,11 @@ def _load(
     file, machine = _resolved(document, path.stem)
     if changes:
         try:
-            document = _changed(document, file, changes)
+            if STORAGE in changes:
+                document = _on_storage(document, machine, changes[STORAGE])
+                file, machine = _resolved(document, path.stem)
+            rest = {key: value for key, value in changes.items() if key != STORAGE}
+            document = _changed(document, file, rest)
             file, machine = _resolved(document, path.stem)
         except ConfigurationError as error:
             raise ConfigurationError(f"machine {path.stem}: set: {error}") from error
@@ -147,17 +158,42 @@ def _changed(document: Document, file: MachineFile, changes: Mapping[str, Any]) 
     8589934592
     """
     known = {".".join(map(str, loc)): loc for loc, _ in sourced_values(file)}
+    known_names = [*known, STORAGE]
     data = deepcopy(document.data)
     for key, value in changes.items():
         if key not in known:
-            raise ConfigurationError(unknown_name("key", key, known))
+            raise ConfigurationError(unknown_name("key", key, known_names))
         *way, last = known[key]
         holder = data
         for step in way:
             holder = holder[step]
         holder[last] = [value, "experiment"]
-    source = {"kind": "assumed", "reference": "set by an experiment"}
-    data["sources"] = {**data["sources"], "experiment": source}
+    data["sources"] = {**data["sources"], **BY_EXPERIMENT}
+    return Document(None, data)
+
+
+def _on_storage(document: Document, machine: Machine, rate: object) -> Document:
+    """Return the content of a machine file with one disk, as far from all, in place of memory.
+
+    >>> load_machine("knl_snc4_flat", {"storage": "500 MB/s"}).nodes[0].kind
+    'STORAGE'
+    """
+    if machine.copies_data:
+        raise ConfigurationError(
+            f"{STORAGE}: found devices with memory of their own, accepted a machine whose "
+            "processors use one memory"
+        )
+    try:
+        parse_bandwidth(rate)
+    except ValueError as error:
+        raise ConfigurationError(f"{STORAGE}: {error}") from error
+    given = [rate, "experiment"]
+    disk = {"kind": STORAGE.upper(), "at": "machine", "bandwidth": given}
+    disk |= {key: [value, "experiment"] for key, value in DISK.items()}
+    path = {"latency": [DISK_LATENCY, "experiment"], "core_cap": given}
+    data = {**document.data, "memory": {STORAGE: disk}, "paths": {STORAGE: path}}
+    data.pop("controllers", None)
+    data["sources"] = {**data["sources"], **BY_EXPERIMENT}
     return Document(None, data)
 
 

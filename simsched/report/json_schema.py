@@ -31,6 +31,7 @@ from simsched.hardware import measure_schema
 from simsched.hardware.measure_schema import Matrix, ProgramEntry
 from simsched.hardware.program import programs
 from simsched.machine import values
+from simsched.machine.load import STORAGE
 from simsched.machine.model import RuntimeCosts, cost_name
 from simsched.machine.schema import Costs, MachineFile
 from simsched.names import yaml_fields
@@ -312,6 +313,11 @@ def _complete_machine_entry(found: Json) -> None:
         several = isinstance(field.default, tuple)
         values = {"anyOf": [value, {"type": "array", "items": value}]} if several else value
         costs[f"costs.{name}"] = {**values, **one}
+    costs[STORAGE] = {
+        **_quantity(units.BANDWIDTH)({}),
+        "title": STORAGE,
+        "description": "Rate of the disk on which all data lie instead of memory.",
+    }
     sections = [name for name in MachineFile.model_fields if name not in {"costs", "sources"}]
     found["properties"]["set"] |= {
         "properties": costs,
