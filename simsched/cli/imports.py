@@ -102,7 +102,11 @@ def _import_trace(
         raise ConfigurationError(f"--format: {unknown_name('format', format_name, known)}")
     _suffix(output, (RECORDING_SUFFIX,))
     others = [*fact_formats(), SAMPLING]
-    chosen, why = format_name or recognise(path, others), None if format_name else "contents"
+    try:
+        chosen, why = format_name or recognise(path, others), None if format_name else "contents"
+    except TraceError:
+        _refuse_graphs(path)
+        raise
     with taken_for(chosen, why, TraceError, GraphError):
         recording = import_recording(path, chosen, **options)
     if output is not None:
@@ -110,6 +114,20 @@ def _import_trace(
     files = [] if output is None else [output]
     content = _content(path, recording)
     return Imported(_summary(content), content, list(recording.details["warnings"]), files)
+
+
+def _refuse_graphs(path: Path) -> None:
+    """Raise ConfigurationError for a task graph that says nothing of an execution."""
+    from simsched.files.bounded import is_directory, is_there
+    from simsched.trace.importers import trace_importers
+    from simsched.workload.importers import format_of
+
+    found = format_of(path) if is_there(path) and not is_directory(path) else None
+    if found is not None and found not in trace_importers():
+        raise ConfigurationError(
+            f"{path}: found a task graph ({found}), accepted a trace; task graphs are workloads: "
+            "simsched check FILE, simsched run --workload FILE"
+        )
 
 
 def _content(path: Path, recording: Any) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import pytest
 from simsched.machine import load_machine
 from simsched.trace.recording import read_recording
 
+from .conftest import Command
+
 TRACE = (
     "JobId,Name,StartTime,EndTime,WorkerId,DependsOn\n0_1,a,1,2,0,\n0_2,b,2,5,1,0_1\n0_3,b,9,8,1,\n"
 )
@@ -76,7 +78,8 @@ def test_costs_are_written_beside_the_machine(simsched, sampling):
             ("EMPTY",),
             "empty: found contents of no known format; accepted with an explicit format: "
             "bandwidth_table, chrome, core_to_core, cuda_copies, hwloc, lscpu, mir, mlc, numactl, "
-            "nvidia_topo, simgrid, starpu_sampling, starvz, stream, tasks_rec, wfformat",
+            "nvidia_topo, otf2, paje, simgrid, starpu_sampling, starvz, stream, tasks_rec, "
+            "wfformat",
         ),
         (
             ("TRACE", "--format", "starvs"),
@@ -108,3 +111,11 @@ def test_wrong_words_are_told(words, message, simsched, trace, sampling, tmp_pat
     assert message in messages
     assert "Traceback" not in messages
     assert not list(Path().glob("*.parquet"))
+
+
+@pytest.mark.parametrize(("name", "form"), [("g.dot", "dot"), ("g", "dot"), ("g.xml", "graphml")])
+def test_a_task_graph_is_no_trace(name: str, form: str, simsched: Command, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("digraph { a -> b }" if form == "dot" else "<graphml/>")
+    code, output, errors = simsched("import", name)
+    assert (code, output) == (2, "")
+    assert f"{name}: found a task graph ({form}), accepted a trace; task graphs are" in errors

@@ -6,6 +6,7 @@ from simsched.workload.importers.measured import Measured, MeasuredWorkload
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import (
     Importer,
+    format_of,
     import_measured,
     import_workload,
     importer,
@@ -16,6 +17,7 @@ __all__ = [
     "Importer",
     "Measured",
     "MeasuredWorkload",
+    "format_of",
     "from_networkx",
     "import_measured",
     "import_workload",

@@ -107,6 +107,25 @@ def import_workload(
     return result.workload if isinstance(result, MeasuredWorkload) else result
 
 
+def format_of(path: Path) -> str | None:
+    """Return the format that a task graph file is taken for.
+
+    Parameters
+    ----------
+    path : Path
+        Of a file.
+
+    Returns
+    -------
+    str or None
+        A key of `importers`; None for a file that is none, or may have several.
+    """
+    try:
+        return _recognise(path)[0].name
+    except GraphError:
+        return None
+
+
 def import_measured(
     path: Path | str,
     format: str | None = None,  # noqa: A002 (the word users know)
