@@ -137,7 +137,7 @@ class _Spans:
 
 
 @dataclass(frozen=True, eq=False)
-class _Idle:
+class IdleSpans:
     """Spans of idle time, by worker, then by time."""
 
     worker: IntArray
@@ -147,9 +147,9 @@ class _Idle:
     #: Place of the iteration in or after which it lies.
     iteration: IntArray
 
-    def of(self, rows: slice) -> _Idle:
+    def of(self, rows: slice) -> IdleSpans:
         """Return some of them."""
-        return _Idle(**{name: column[rows] for name, column in vars(self).items()})
+        return IdleSpans(**{name: column[rows] for name, column in vars(self).items()})
 
     def spans(self, chosen: NDArray[np.bool_]) -> _Spans:
         """Return the spans of one worker that are chosen."""
@@ -182,7 +182,7 @@ def idle_causes(run: Run) -> IdleCauses:
     nodes = range(len(machine.nodes))
     in_place = np.array([[machine.uses_in_place(d, n) for n in nodes] for d in domain.tolist()])
     supply = Supply(trace, run.graph_of, in_place)
-    idle, given = _idle(trace, n_workers, run.summary.makespan_ps)
+    idle, given = idle_spans(trace, n_workers, run.summary.makespan_ps)
     borders = np.searchsorted(idle.worker, np.arange(n_workers + 1))
     core_kind = np.array([group.kind for group in machine.core_groups])[machine.core_group]
     kinds = core_kind[machine.thread_core[run.worker_thread]]
@@ -199,7 +199,9 @@ def idle_causes(run: Run) -> IdleCauses:
     return IdleCauses(found, length, (~given).sum(axis=1))
 
 
-def _of_worker(idle: _Idle, given: NDArray[np.bool_], lacks: Lacks) -> Iterator[tuple[Key, int]]:
+def _of_worker(
+    idle: IdleSpans, given: NDArray[np.bool_], lacks: Lacks
+) -> Iterator[tuple[Key, int]]:
     """Yield the causes of a worker's idle time with the time of each, several times perhaps."""
     parked = idle.state == _PARKED
     has_task = given[idle.iteration]
@@ -222,7 +224,9 @@ def _said(key: Key) -> str:
     return ": ".join(filter(None, key))
 
 
-def _idle(trace: Trace, n_workers: int, makespan_ps: int) -> tuple[_Idle, NDArray[np.bool_]]:
+def idle_spans(
+    trace: Trace, n_workers: int, makespan_ps: int
+) -> tuple[IdleSpans, NDArray[np.bool_]]:
     """Return when workers were idle, and which got something to execute in which iteration.
 
     The latter has shape (n_iterations, n_workers).
@@ -266,7 +270,7 @@ def _idle(trace: Trace, n_workers: int, makespan_ps: int) -> tuple[_Idle, NDArra
     code[(code != 0) & (row >= fails[worker])] = _HAS_FAILED
     chosen = (code != 0) & (end > time)
     iteration = np.searchsorted(starts, row[chosen], side="right") - 1
-    return _Idle(worker[chosen], time[chosen], end[chosen], code[chosen], iteration), given
+    return IdleSpans(worker[chosen], time[chosen], end[chosen], code[chosen], iteration), given
 
 
 def _runnable(run: Run, supply: Supply, kind: str) -> NDArray[np.bool_]:

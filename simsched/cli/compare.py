@@ -64,7 +64,7 @@ def compare_command(
     """
     from simsched.experiment.compare import Difference, measure_side
     from simsched.files.units import plural
-    from simsched.report.compare import difference_table, pools_table
+    from simsched.report.compare import tables
 
     check_output(output, *FIGURES)
     sides = [_cells(text, experiment, assignments or []) for text in (first, second)]
@@ -83,7 +83,7 @@ def compare_command(
     if as_json:
         print_json(found.document())
     else:
-        say(*filter(None, (difference_table(found), pools_table(found), *found.remarks)))
+        say(*tables(found), *found.remarks)
 
 
 def _cells(text: str, experiment: str | None, changes: list[str]) -> list[Cell]:

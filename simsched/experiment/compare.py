@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
+from simsched.analysis.efficiency import Efficiencies, efficiencies, ideal_machine
 from simsched.analysis.metrics import run_metrics
 from simsched.analysis.waterfall import TimeParts, time_parts
 from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.overrides import Origin, changed, labels_in
 from simsched.experiment.remarks import WITHOUT_TASK, Facts, Pair, mean_metrics, remarks
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.files.yaml_reader import Document
 from simsched.names.specs import parse_spec, split_outside
 from simsched.names.user_code import is_file_spec
@@ -39,6 +40,8 @@ class Side:
     idle_s: dict[tuple[str, str], float] = field(default_factory=dict)
     #: Columns of results that are numbers.
     metrics: dict[str, float] = field(default_factory=dict)
+    #: See :mod:`simsched.analysis.efficiency`; by name.
+    efficiencies: dict[str, float] = field(default_factory=dict)
     #: Why the runs say little of their policy.
     misfits: tuple[str, ...] = ()
     #: Hashes of the decisions of each run.
@@ -112,6 +115,7 @@ def _plain(side: Side) -> dict[str, Any]:
         "seeds": list(side.seeds),
         "makespan_s": side.makespan_s,
         "parts_s": side.seconds,
+        "efficiencies": side.efficiencies,
         "idle": [
             {"cause": cause, "detail": detail, "seconds": seconds}
             for (cause, detail), seconds in side.idle_s.items()
@@ -215,30 +219,61 @@ def _text(cell: Cell, key: str) -> str | None:
 
 
 def measure_side(cells: Sequence[Cell]) -> Side:
-    """Simulate runs that differ in their seed and return the mean of their parts."""
+    """Simulate runs that differ in their seed and return the mean of their parts.
+
+    Each is simulated twice, the second time on a machine whose runtime takes no time.
+    """
     found = [_measured(cell) for cell in cells]
     first, n = cells[0], len(cells)
     return Side(
         first.label.rpartition(" seed ")[0],
         tuple(cell.seed for cell in cells),
-        sum(parts.makespan_s for parts, _, _ in found) / n,
-        _mean([parts.seconds for parts, _, _ in found]),
-        _mean([parts.idle.mean_s() for parts, _, _ in found]),
-        mean_metrics([metrics for _, metrics, _ in found]),
-        tuple(dict.fromkeys(reason for _, _, (misfits, _) in found for reason in misfits)),
-        tuple(decisions for _, _, (_, decisions) in found),
+        sum(one.parts.makespan_s for one in found) / n,
+        _mean([one.parts.seconds for one in found]),
+        _mean([one.parts.idle.mean_s() for one in found]),
+        mean_metrics([one.metrics for one in found]),
+        _mean([_known(asdict(one.efficiencies)) for one in found]),
+        tuple(dict.fromkeys(reason for one in found for reason in one.misfits)),
+        tuple(one.decisions for one in found),
     )
 
 
-def _measured(cell: Cell) -> tuple[TimeParts, dict[str, Any], tuple[tuple[str, ...], str]]:
-    """Return the parts of a run, its metrics and what its policy has decided; no events."""
+def _known(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What is known of one run, without its events."""
+
+    parts: TimeParts
+    metrics: dict[str, Any]
+    efficiencies: Efficiencies
+    misfits: tuple[str, ...]
+    decisions: str
+
+
+def _measured(cell: Cell) -> _Measured:
     run = repeated_run(cell, events=True)
     parts = time_parts(run)
     metrics = run_metrics(
         run.summary, run.machine, run.workload, run.worker_thread, program=run.program
     )
-    metrics |= {WITHOUT_TASK: int(parts.idle.not_given.max(initial=0))}
-    return parts, metrics, (run.misfits, run.decisions)
+    metrics[WITHOUT_TASK] = int(parts.idle.not_given.max(initial=0))
+    found = efficiencies(run.summary, _ideal_ps(cell), parts.seconds)
+    return _Measured(parts, metrics, found, run.misfits, run.decisions)
+
+
+def _ideal_ps(cell: Cell) -> int | None:
+    """Return the makespan on a machine whose runtime takes no time.
+
+    None where the policy does not get on there, as one that lives on what happens meanwhile.
+    """
+    try:
+        ideal = replace(cell, machine_model=ideal_machine(cell.machine_model))
+        return repeated_run(ideal, events=False).summary.makespan_ps
+    except SimschedError:
+        return None
 
 
 def _mean(each: Sequence[Mapping[Key, float]]) -> dict[Key, float]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simsched.analysis.idle import idle_causes
+from simsched.analysis.lack import lack_of_tasks
 from simsched.analysis.path import critical_path
 from simsched.analysis.recordings import recording_of
 from simsched.experiment.cell_run import repeated_run
@@ -174,3 +175,20 @@ def path_frame(run: Run) -> pd.DataFrame:
         }
     )
     return with_units(frame)
+
+
+def lack_frame(run: Run, bins: int) -> pd.DataFrame:
+    """Return one row per bin of time: :meth:`simsched.Result.ready_tasks`."""
+    import pandas as pd
+
+    lack = lack_of_tasks(run, bins)
+    return with_units(
+        pd.DataFrame(
+            {
+                "start_s": lack.edges_ps[:-1] * PER_PS,
+                "end_s": lack.edges_ps[1:] * PER_PS,
+                "ready_tasks": lack.ready,
+                "idle_workers": lack.idle,
+            }
+        )
+    )

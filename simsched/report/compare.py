@@ -8,7 +8,7 @@ from rich.table import Table
 
 from simsched.analysis.supply import BETWEEN
 from simsched.analysis.waterfall import group_of
-from simsched.experiment.compare import Difference
+from simsched.experiment.compare import Difference, Side
 from simsched.report.tables import scaled
 from simsched.report.terminal import plain_table
 
@@ -83,6 +83,48 @@ def pools_table(found: Difference) -> Table | None:
     return plain_table(
         heads, rows, left=heads[:2], fold=heads[1:2], title="Idle time in detail, per worker"
     )
+
+
+_EFFICIENCIES = {
+    "parallel": "parallel efficiency",
+    "load_balance": "  load balance",
+    "serialisation": "  x serialisation",
+    "transfer": "  x transfer",
+    "work_time_inflation": "work-time inflation",
+}
+_STEALS = {
+    "steals_same_core": "steals in the core",
+    "steals_same_domain": "steals in the domain",
+    "steals_remote": "steals from other domains",
+}
+
+
+def efficiency_table(found: Difference) -> Table | None:
+    """Return efficiencies by their POP names and steals by distance; None without any."""
+    sides = found.first, found.second
+    rows = [
+        (title, *(_efficiency(side, name) for side in sides))
+        for name, title in _EFFICIENCIES.items()
+        if any(name in side.efficiencies for side in sides)
+    ]
+    for name, title in _STEALS.items():
+        counts = [side.metrics.get(name, 0.0) for side in sides]
+        if any(counts):
+            rows.append((title, *(f"{count:,.0f}" for count in counts)))
+    if not rows:
+        return None
+    heads = ("efficiency", "A", "B")
+    return plain_table(heads, rows, left=heads[:1], title="Efficiencies, and steals by distance")
+
+
+def _efficiency(side: Side, name: str) -> str:
+    return f"{side.efficiencies[name]:.3f}" if name in side.efficiencies else "-"
+
+
+def tables(found: Difference) -> list[Table]:
+    """Return all tables of a comparison."""
+    every = difference_table(found), pools_table(found), efficiency_table(found)
+    return [table for table in every if table is not None]
 
 
 def _number(value: float) -> str:

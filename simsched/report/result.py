@@ -10,11 +10,13 @@ from simsched.experiment import frames
 from simsched.experiment.single_run import (
     events_frame,
     idle_frame,
+    lack_frame,
     path_frame,
     tasks_frame,
 )
 from simsched.experiment.summary import Line
 from simsched.files.units import plural
+from simsched.names.parameters import Bounds, Parameter
 from simsched.report.description import Description, Table
 from simsched.report.html import html
 from simsched.report.json_document import finite
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 #: Longer comparisons are cut in notebooks.
 MAX_LINES = 60
+_BINS = Parameter("bins", int, 100, Bounds(1))
 
 
 class Result(ResultData):
@@ -184,6 +187,24 @@ class Result(ResultData):
             programs whose tasks have names), `task_class`, `start_s`, `end_s`, `duration_s`.
         """
         return path_frame(self.simulate(which, iterations=iterations))
+
+    def ready_tasks(self, which: str = "", *, bins: int = 100) -> pd.DataFrame:
+        """Return how many tasks were ready and how many workers idle over the time of one run.
+
+        Parameters
+        ----------
+        which : str, optional
+            See :meth:`simulate`.
+        bins : int
+            Number of equal bins of time, 1 or more.
+
+        Returns
+        -------
+        DataFrame
+            One row per bin: `start_s`, `end_s`, and the means `ready_tasks` (in pools) and
+            `idle_workers`. Workers that are idle while nothing is ready lack parallelism.
+        """
+        return lack_frame(self.simulate(which), _BINS.checked(bins, "ready_tasks: bins"))
 
     def text(self) -> str:
         """Return the comparison as the command line prints it.

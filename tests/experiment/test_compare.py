@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from simsched.api import load_experiment
@@ -11,7 +13,7 @@ from simsched.experiment.cells import Cell
 from simsched.experiment.compare import Difference, Side, measure_side, select_cells
 from simsched.experiment.study import Study
 from simsched.files.errors import ConfigurationError
-from simsched.report.compare import difference_table, pools_table
+from simsched.report.compare import difference_table, efficiency_table, pools_table
 
 EXPERIMENT: dict[str, Any] = {
     "name": "two",
@@ -115,3 +117,21 @@ def test_what_cannot_be_chosen_is_said(cells: list[Cell], selector: str, message
     with pytest.raises(ConfigurationError) as caught:
         select_cells(cells, selector)
     assert message in str(caught.value)
+
+
+def test_efficiencies_and_steals_have_a_table(cells: list[Cell]) -> None:
+    side = measure_side(select_cells(cells, "cilk_a,workload=HEAT,iterations=1"))
+    table = efficiency_table(Difference(side, side))
+    assert table is not None
+    shown = dict(zip(*(map(str, table.columns[i].cells) for i in (0, 1)), strict=True))
+    product = [
+        float(shown[f"  {name}"]) for name in ("load balance", "x serialisation", "x transfer")
+    ]
+    assert float(shown["parallel efficiency"]) == pytest.approx(np.prod(product), abs=0.005)
+    assert int(shown["steals from other domains"]) == side.metrics["steals_remote"]
+    stalls = replace(side, efficiencies={"parallel": 0.5})
+    table = efficiency_table(Difference(stalls, side))
+    assert table is not None
+    assert [str(cell) for cell in table.columns[1].cells][:2] == ["0.500", "-"]
+    nothing = Side("A", (0,), 1.0, {"compute": 1.0})
+    assert efficiency_table(Difference(nothing, nothing)) is None

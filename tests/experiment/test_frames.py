@@ -103,6 +103,15 @@ def test_causes_of_idle_time_add_up_for_every_worker(result: simsched.Result) ->
     assert idle.reindex(range(len(expected)), fill_value=0.0).tolist() == pytest.approx(expected)
 
 
+def test_ready_tasks_and_idle_workers_over_time(result: simsched.Result) -> None:
+    lack = result.ready_tasks("work_sharing", bins=10)
+    idle_s = (lack["idle_workers"] * (lack["end_s"] - lack["start_s"])).sum()
+    expected = sum(result["work_sharing"].rows[0]["worker_idle_s"])
+    assert idle_s == pytest.approx(expected)
+    with pytest.raises(ConfigurationError, match="ready_tasks: bins"):
+        result.ready_tasks("work_sharing", bins=0)
+
+
 def test_the_critical_path_is_as_long_as_the_run(result: simsched.Result) -> None:
     path = result.critical_path("work_sharing")
     makespan = result["work_sharing"].rows[0]["makespan_s"]
