@@ -23,6 +23,7 @@ from simsched.workload.graph import TaskGraph, Workload
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.integer[Any]]
 
+MAX_STEPS = 10_000  #: of a search along chains of tasks
 #: Hooks whose answers may put any task into any pool.
 MOVING_HOOKS = (
     "on_ready",
@@ -127,7 +128,7 @@ def _derived(
     able = _Search(setup, plan, resolved, graph).reached()
     most = int(resolved.active.sum())
     chosen = able.sum() > 1 and bool((resolved.instance_of >= 0).all())  # by a schedule
-    if able.sum() < most and not chosen and able.sum() < _width(graph, most):
+    if able.sum() < most and not chosen and able.sum() < width(graph, most):
         yield f"no task ever reaches {int((~able).sum())} of {len(able)} workers"
     for device in plan.devices:
         groups = [n for n, group in enumerate(plan.pool_groups) if group.device == device.name]
@@ -150,16 +151,26 @@ def _decides(policy: Policy, hook: str) -> bool:
     return policy.overrides(hook) and returned not in (None, "None")
 
 
-def _width(graph: TaskGraph, most: int) -> int:
+def width(graph: TaskGraph, most: int) -> int:
     """Return how many tasks without children have equally long chains of tasks before them.
 
     That is the largest number of any length; the first that is at least `most`, if there is one.
+    Lengths beyond `MAX_STEPS` are not looked at.
+
+    Parameters
+    ----------
+    graph : TaskGraph
+        Whose tasks they are.
+    most : int
+        Larger numbers need not be told apart.
     """
     n, widest = graph.n_tasks, 0
     is_leaf = np.diff(graph.child_ptr) == 0
     awaited = np.bincount(graph.succ, minlength=n) + (graph.parent >= 0)
     front = np.flatnonzero(awaited == 0)
-    while len(front) and widest < most:
+    for _ in range(MAX_STEPS):
+        if not len(front) or widest >= most:
+            break
         widest = max(widest, int(is_leaf[front].sum()))
         after = np.append(
             _rows(graph.succ_ptr, graph.succ, front), _rows(graph.child_ptr, graph.child, front)

@@ -16,7 +16,7 @@ import numpy as np
 
 from simsched.engine.backend import Backend, IterationCounters
 from simsched.engine.division import Account, account_of
-from simsched.engine.fit import misfits
+from simsched.engine.fit import misfits, width
 from simsched.engine.hooks import PolicyHooks
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
@@ -172,7 +172,7 @@ def _run(
         trace,
         program,
         state,
-        found.misfits,
+        found.complete(),
         found.decisions.hexdigest(),
         tuple(hooks.pool_groups),
     )
@@ -187,17 +187,30 @@ class Findings:
         self.misfits: tuple[str, ...] = ()
         #: Who has executed what when, and where the data were.
         self.decisions = hashlib.blake2b(digest_size=16)
+        self._executing: set[int] = set()
+        self._n_active = 0
 
     def take_plan(self, plan: Plan, resolved: ResolvedPlan, graph: TaskGraph) -> None:
         """Look at the first plan."""
         self.misfits = misfits(self._setup, self._policy, plan, resolved, graph)
+        self._n_active = int(resolved.active.sum())
 
     def take(self, measured: IterationCounters) -> IterationCounters:
         """Take in what an iteration has measured; return it."""
         self.decisions.update(f"{measured.start_ps} {measured.end_ps};".encode())
         self.decisions.update(np.ascontiguousarray(measured.executed_by).data)
         self.decisions.update(np.ascontiguousarray(measured.block_home).data)
+        if len(self._executing) < 2:
+            self._executing.update(np.unique(measured.executed_by).tolist())
         return measured
+
+    def complete(self) -> tuple[str, ...]:
+        """Return why the run says little of the policy, now that it is over."""
+        view = self._setup.view
+        alone = self._n_active > 1 and len(self._executing) == 1
+        if self.misfits or not alone or width(view.workload.graph, 2) < 2:
+            return self.misfits
+        return (f"one of {view.n_workers} workers has executed all tasks",)
 
 
 def _iterate(

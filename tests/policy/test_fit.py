@@ -14,10 +14,12 @@ from simsched.machine import Machine, load_machine
 from simsched.machine.model import Change
 from simsched.policy import (
     AcquireStep,
+    HookView,
     Placement,
     Plan,
     PlanView,
     Policy,
+    Pool,
     PoolGroup,
     Ranked,
     list_policies,
@@ -26,7 +28,8 @@ from simsched.policy import (
 )
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.registry import make_small_workload
+from simsched.workload.presets import make_workload
+from simsched.workload.registry import generate_workload, make_small_workload
 
 OPTERON = load_machine("opteron48")
 HEAT = make_small_workload("heat")
@@ -56,13 +59,17 @@ def test_policies_that_fit_say_nothing(name: str) -> None:
 
 def test_every_policy_fits_something_that_ships() -> None:
     places = [
-        (load_machine(machine), make_small_workload(workload))
+        (
+            load_machine(machine),
+            make_workload(workload) if "[" in workload else make_small_workload(workload),
+        )
         for machine, workload in (
             ("opteron48", "heat"),
             ("opteron48", "cholesky"),
             ("opteron48", "jacobi"),
             ("a_4_4_4_4", "fork_join"),
             ("a_4_4_4_4", "threads"),
+            ("opteron48", "heat[rows=4096, columns=4096, leaf_bytes=1 MiB]"),
             ("knl_snc4_flat", "heat"),
             ("knl_snc4_flat", "stencil3d_charm"),
             ("samr_cluster_slow", "sort_mapreduce"),
@@ -226,3 +233,31 @@ def test_cores_that_slow_down_have_several_speeds() -> None:
     assert rehearse(OPTERON, INDEPENDENT, policy) == (reason,)
     slowing = replace(OPTERON, changes=(Change(0, (0,), 0.5),))
     assert rehearse(slowing, INDEPENDENT, policy) == ()
+
+
+def test_policies_that_fall_back_say_so() -> None:
+    reason = "runs as random stealing: found no subtrees for the sockets' caches"
+    assert rehearse(OPTERON, HEAT, make_policy("cab_gto_compile")) == (reason,)
+    larger = generate_workload("heat", {"rows": 4096, "columns": 4096, "leaf_bytes": 2**20})
+    assert rehearse(OPTERON, larger, make_policy("cab_gto_compile")) == ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hoarding(Own):
+    """A hook sends every task to one worker, from whom nobody takes any."""
+
+    def on_ready(self, view: HookView, state: None, task: int, worker: int) -> Pool:
+        return Pool(0, 5)
+
+
+@pytest.mark.parametrize("backend", ["native", "simpy"])
+def test_a_worker_that_has_executed_everything_is_found_by_the_run(backend: str) -> None:
+    assert rehearse(OPTERON, INDEPENDENT, Hoarding()) == ()  # hooks may send tasks anywhere
+    run = simulate(OPTERON, INDEPENDENT, Hoarding(), backend=backend)
+    assert run.misfits == ("one of 48 workers has executed all tasks",)
+    chain = Workload(
+        "chain", build_graph([1e6] * 5, successors=adjacency(range(4), range(1, 5), 5))
+    )
+    assert simulate(OPTERON, chain, Hoarding(), backend=backend).misfits == ()
+    alone = simulate(OPTERON, INDEPENDENT, make_policy("single_thread"), backend=backend)
+    assert alone.misfits == ()

@@ -88,6 +88,13 @@ class BiTierStealing(PlacedPolicy[CabState]):
     def prepare(self, view: PlanView) -> Workload:
         return slower_spawns(view, self.spawn_s)
 
+    def fits(self, view: PlanView) -> tuple[str, ...]:
+        lacking = super().fits(view)
+        is_cut_before = type(self).plan is BiTierStealing.plan
+        if lacking or not is_cut_before or self.tiers(view, view.workload.graph) is not None:
+            return lacking
+        return ("runs as random stealing: found no subtrees for the sockets' caches",)
+
     def plan(self, view: PlanView, state: CabState, graph: TaskGraph) -> Plan:
         """Return the bi-tier plan for a graph that is cut before it runs."""
         state.tiers = self.tiers(view, graph)

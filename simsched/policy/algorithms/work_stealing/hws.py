@@ -12,6 +12,7 @@ from simsched.policy import (
     CHILD_FIRST,
     PARENT_FIRST,
     SEVERAL_DOMAINS,
+    SPAWN_TREE,
     AcquireStep,
     Need,
     PlacedPolicy,
@@ -61,7 +62,7 @@ class Hws(PlacedPolicy[None]):
     2017, section 3.2.
     """
 
-    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS,)
+    needs: ClassVar[tuple[Need, ...]] = (SEVERAL_DOMAINS, SPAWN_TREE)
 
     limit: int = param(0, low=0)
     root_level: int = param(1, low=0, high=1)
