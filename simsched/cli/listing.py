@@ -18,7 +18,7 @@ def list_command(
         str,
         typer.Argument(
             help="machines, workloads, policies, placements, experiments, measurements, claims, "
-            "metrics or probes.",
+            "metrics, probes or formats.",
             autocompletion=completion.kind,
         ),
     ],

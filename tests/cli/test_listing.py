@@ -98,3 +98,11 @@ def test_wrong_filters_are_refused(simsched: Command, words: str, message: str) 
     code, output, messages = simsched("list", *words.split())
     assert (code, output) == (2, "")
     assert f"simsched: error: {message}" in messages
+
+
+def test_formats_with_their_endings(simsched: Command) -> None:
+    code, output, _ = simsched("list", "formats", "--json")
+    assert code == 0
+    rows = {(row["kind"], row["name"]): row["endings"] for row in json.loads(output)}
+    assert rows["graph", "dax"] == ".dax, .dax.gz"
+    assert {("trace", "paje"), ("trace", "otf2"), ("export", "paje")} <= set(rows)

@@ -18,6 +18,9 @@ from simsched.policy.contract.registry import PolicyInfo, list_policies
 from simsched.policy.parts.placement import list_placements
 from simsched.report.description import Code, Description, Row, Table
 from simsched.reproduction.probes import probes
+from simsched.trace.exporters import exporters
+from simsched.trace.importers import trace_importers
+from simsched.workload.importers import importers
 from simsched.workload.presets import list_presets, load_preset, make_workload
 from simsched.workload.registry import list_workloads
 
@@ -172,6 +175,33 @@ def _metrics(full: bool) -> tuple[str, list[Table]]:
     return gloss, [Table(_rows(group), "column", title) for title, group in COLUMNS.items()]
 
 
+def _formats(full: bool) -> tuple[str, list[Table]]:
+    gloss = (
+        "Files of other programs. [task-graph-files.md](task-graph-files.md), "
+        "[importing-traces.md](importing-traces.md) and "
+        "[exporting-traces.md](exporting-traces.md) say what is made of them."
+    )
+    tables = []
+    for title, kind, known in (
+        ("Task graphs, a file in place of a workload", "graph", importers()),
+        ("Traces, simsched import", "trace", trace_importers()),
+        ("Runs, simsched export", "export", exporters()),
+    ):
+        rows = [
+            {
+                "name": item.name,
+                "kind": kind,
+                "endings": [*map(Code, item.suffixes)] if full else ", ".join(item.suffixes),
+                "description": item.summary,
+                "options": [*map(Code, item.parameters)],
+            }
+            for item in known.values()
+        ]
+        columns = "name kind endings description", "name endings description options"
+        tables.append(Table([_chosen(row, full, *columns) for row in rows], "format", title))
+    return gloss, tables
+
+
 def _glossed(noun: str, texts: Callable[[], Mapping[str, str]]) -> Kind:
     """Return a kind of which there are names and texts only."""
     return lambda _: ("", [Table(_rows(texts()), noun)])
@@ -204,4 +234,5 @@ KINDS: dict[str, Kind] = {
     "claims": _glossed("family", _files("claims")),
     "metrics": _metrics,
     "probes": _glossed("probe", probes),
+    "formats": _formats,
 }

@@ -50,7 +50,7 @@ class _Table:
     """The rows of a block that are about types, and where each stands."""
 
     columns: list[str] = field(default_factory=list)
-    rows: dict[int, tuple[int, list[str]]] = field(default_factory=dict)
+    rows: dict[int, tuple[int, dict[str, str]]] = field(default_factory=dict)
 
 
 @dataclass
@@ -183,15 +183,13 @@ def _column(
             f"{column!r}: {', '.join(having)}"
         )
     table = document.tables[name]
-    place = table.columns.index(column)
-    valid = table.columns.index(VALID) if VALID in table.columns else None
     return {
         kind: (
             f"{document.path}:{line}: {name}: {column}",
-            "inf" if several and valid is not None and _is_zero(words[valid]) else words[place],
+            "inf" if _is_zero(row.get(VALID, "1")) else row[column],
         )
-        for kind, (line, words) in table.rows.items()
-        if several or valid is None or not _is_zero(words[valid])
+        for kind, (line, row) in table.rows.items()
+        if column in row and (several or not _is_zero(row.get(VALID, "1")))
     }
 
 
@@ -222,7 +220,7 @@ def _read(path: Path) -> _Document:
                 block, table = _begin(document, where, text)
         elif text == "}":
             block = ""
-        elif block.startswith(GRAPH):
+        elif block.partition(" ")[0] == GRAPH:
             _read_graph_line(document, where, line, text)
         elif mark and not text and comment.split()[:1] == [KEY]:
             table.columns = comment.split()
@@ -277,4 +275,4 @@ def _read_row(table: _Table, where: str, line: int, words: list[str]) -> None:
             f"{', '.join(table.columns)}"
         )
     kind = whole(words[0], f"{where}: {KEY}", most=MAX_NUMBER)
-    table.rows.setdefault(kind, (line, words))
+    table.rows.setdefault(kind, (line, dict(zip(table.columns, words, strict=True))))

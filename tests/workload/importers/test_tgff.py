@@ -142,3 +142,14 @@ def test_what_is_wrong_is_said(change, options, message, load):
 
 def test_the_format_is_told_by_content(load):
     assert load(name="graph", task_cost="1 ms").parameters["format"] == "tgff"
+
+
+def test_blocks_and_columns_that_only_look_alike(load):
+    """A block whose name begins like that of graphs, and a table that names its columns twice."""
+    text = (
+        TEXT.replace("@CORE 1 {", "@TASK_GRAPHS 1 {") + "@PE 0 {\n# type x\n 0 1\n# type a b c\n}\n"
+    )
+    graph = load(text, cost="task_time", table="CORE 0", cost_unit="ops").graph
+    assert graph.ops.tolist() == [[11.5, 10, 11.5, 7]]
+    with pytest.raises(GraphError, match="task t0_0: found type 2, of which no valid row has 'c'"):
+        load(text, cost="c", cost_unit="ops")
