@@ -26,6 +26,7 @@ from simsched.cli.export import export_command
 from simsched.cli.imports import import_command
 from simsched.cli.listing import list_command
 from simsched.cli.measure import measure_command
+from simsched.cli.metg import metg_command
 from simsched.cli.options import RecomputeOption
 from simsched.cli.output import (
     WRONG_INPUT,
@@ -378,6 +379,15 @@ app.command(
         "measure measure_small -o measured --quiet", "measure my_measurement.yaml --overwrite"
     ),
 )(measure_command)
+app.command(
+    "metg",
+    short_help="Find how small tasks may be for a policy to be efficient.",
+    epilog=examples(
+        "metg task_bench",
+        "metg task_bench -p eager -p cilk --workers 4 --workers 16 --workers 64 -o metg",
+        "metg task_bench -w 'task_bench[pattern=fft, kernel=imbalance]' --efficiency 0.9",
+    ),
+)(metg_command)
 app.command(
     "query",
     short_help="Ask the results of all experiments with SQL.",

@@ -25,12 +25,13 @@ from simsched.cli.options import (
 from simsched.cli.output import JsonOption, QuietOption, console_on, warn
 
 if TYPE_CHECKING:
+    from simsched.experiment.study import Study
     from simsched.report.result import Result
 
 
 @dataclass(frozen=True)
-class ExperimentOptions:
-    """What all commands that run an experiment are told: which, what to change in it, and how."""
+class StudyOptions:
+    """What all commands with an experiment are told: which, what to change in it, and how."""
 
     file: ExperimentArgument
     machines: OtherMachines = None
@@ -40,7 +41,6 @@ class ExperimentOptions:
     as_json: JsonOption = False
     quiet: QuietOption = False
     backend: BackendOption = None
-    jobs: JobsOption = None
     strict: StrictOption = False
 
     def replaces(self) -> bool:
@@ -64,6 +64,30 @@ class ExperimentOptions:
             words += [word for value in values or () for word in (option, value)]
         return words
 
+    def study(self) -> Study:
+        """Return the experiment with what the command line changes."""
+        from simsched import api
+        from simsched.experiment.overrides import Change, Origin, assignments
+        from simsched.experiment.study import Study
+
+        changes = assignments(self.assignments or ())
+        if self.backend is not None:
+            changes.append(Change("backend", self.backend, Origin("--backend", with_key=False)))
+        return Study.from_words(
+            api.load_experiment(self.file),
+            changes,
+            machines=self.machines or (),
+            workloads=self.workloads or (),
+            policies=self.policies or (),
+        )
+
+
+@dataclass(frozen=True)
+class ExperimentOptions(StudyOptions):
+    """What all commands are told that run an experiment as a whole."""
+
+    jobs: JobsOption = None
+
 
 def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
     """Make the fields of a command's first argument, a dataclass, options of the command."""
@@ -82,27 +106,15 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
 def run_file(asked: ExperimentOptions, **how: Any) -> Result:
     """Run an experiment with what the command line changes, and further run options."""
     from simsched import api
-    from simsched.experiment.overrides import Change, Origin, assignments
     from simsched.experiment.progress import ProgressBar
     from simsched.experiment.runner import RunOptions
-    from simsched.experiment.study import Study
 
     console = console_on(sys.stderr)
     progress = None if asked.quiet else lambda total: ProgressBar(total, console)
-    changes = assignments(asked.assignments or ())
-    if asked.backend is not None:
-        changes.append(Change("backend", asked.backend, Origin("--backend", with_key=False)))
     with interruptible(quiet=asked.quiet):
-        study = Study.from_words(
-            api.load_experiment(asked.file),
-            changes,
-            machines=asked.machines or (),
-            workloads=asked.workloads or (),
-            policies=asked.policies or (),
-        )
         hear = partial(warn, quiet=asked.quiet)
         options = RunOptions(asked.jobs, progress=progress, strict=asked.strict, warn=hear, **how)
-        return api.run_study(study, options)
+        return api.run_study(asked.study(), options)
 
 
 @contextmanager

@@ -142,7 +142,7 @@ def _run(
             options.warn(said(misfits))
     with (
         _interruptions(store, cells, directory),
-        _directories(directory, store.directory, events),
+        directories(directory, store.directory, events),
     ):
         with options.progress(len(missing)) if options.progress else nullcontext(Silent()) as heard:
             running = (
@@ -192,8 +192,8 @@ def _interruptions(store: Store, keys: Collection[str], directory: Path) -> Iter
 
 
 @contextmanager
-def _directories(*paths: Path | None) -> Iterator[None]:
-    """Make directories, tidy them up, and remove those that nothing has been written to."""
+def directories(*paths: Path | None) -> Iterator[None]:
+    """Make directories, tidy them up, and remove new ones that nothing has been written to."""
     created: list[Path] = []
     try:
         for path in filter(None, paths):
