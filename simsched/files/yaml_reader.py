@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, TypeVar
@@ -131,12 +131,12 @@ def read_document(path: Path) -> Document:
     return Document(path, deepcopy(found.data), dict(found.places))
 
 
-def _parsed(path: Path, text: str, most_values: int) -> Document:
-    """Return the data of a text."""
+def _parsed(path: Path, text: str, most_values: int, *, pure: bool = True) -> Document:
+    """Return the data of a text, by a parser in Python or, which text can crash, one in C."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ReusedAnchorWarning)  # YAML allows it
-            root = YAML(typ="safe", pure=True).compose(text)
+            root = YAML(typ="safe", pure=pure).compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{mark.line + 1}" if mark else str(path)
@@ -160,7 +160,7 @@ def _parsed(path: Path, text: str, most_values: int) -> Document:
 
 # Scanning takes ten times as long as everything that is made of a machine. Files of others are not
 # kept: they are read once, mostly, and any number of them may be large.
-_parsed_once = lru_cache(maxsize=128)(_parsed)
+_parsed_once = lru_cache(maxsize=128)(partial(_parsed, pure=False))
 
 
 def read_named(what: str, name_or_path: str | Path, folder: Path) -> Document:

@@ -221,6 +221,17 @@ def test_a_shipped_file_is_given_as_a_copy() -> None:
     assert read_document(path) == kept
 
 
+@pytest.mark.parametrize("folder", ["machines", "workloads", "experiments", "experiments/claims"])
+def test_shipped_files_are_to_both_parsers_what_they_are(folder: str, tmp_path: Path) -> None:
+    for path in sorted(data_dir("machines").parent.joinpath(folder).glob("*.yaml")):
+        shipped, copy = read_document(path), tmp_path / path.name
+        copy.write_bytes(path.read_bytes())
+        elsewhere = read_document(copy)
+        assert shipped.data == elsewhere.data
+        lines = {place: line for place, (_, line) in elsewhere.places.items()}
+        assert {place: line for place, (_, line) in shipped.places.items()} == lines
+
+
 @pytest.mark.parametrize("text", ['name: "\\ud800"', '"\\udc00a": 1', r'name: "\U0000dfff"'])
 def test_half_a_character_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "x.yaml"
