@@ -30,7 +30,7 @@ def facts(workload: Workload) -> list[str]:
         found.append(f"edges without data: {about['edges_without_bytes']} of {edges}")
     left_out = about.get("left_out")
     if isinstance(left_out, dict):
-        found += [f"left out: {count} {what}" for what, count in left_out.items()]
+        found += [f"left out: {what}: {count}" for what, count in left_out.items()]
     if about.get("dependences_on_absent_tasks"):
         found.append(f"dependences on absent tasks: {about['dependences_on_absent_tasks']}")
     if "files_of_size_zero" in about:

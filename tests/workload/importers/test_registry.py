@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from simsched.files.errors import ConfigurationError, GraphError
+from simsched.workload.graph_files import SUFFIXES
 from simsched.workload.importers import (
     import_measured,
     import_workload,
@@ -149,3 +150,8 @@ def test_what_an_importer_returns_is_validated(monkeypatch, tmp_path, generate_w
     importer("broken", suffixes=(".broken",))(lambda path: workload)
     with pytest.raises(GraphError, match=r"x\.broken: task 0: ops on cpu: found -1"):
         import_workload(tmp_path / "x.broken")
+
+
+def test_a_file_is_a_workload_by_the_endings_of_every_format():
+    endings = {end.removesuffix(".gz") for found in importers().values() for end in found.suffixes}
+    assert endings <= set(SUFFIXES)
