@@ -45,6 +45,7 @@ from simsched.workload.registry import (
     resolve_parameters,
 )
 
+LARGEST_BLOCK_BYTES = 2**52  #: of which engines know every byte
 CHANGED = (
     "found another content than when the experiment began, or other versions of packages that it "
     "imports; run it again, on a cluster with the same packages everywhere"
@@ -328,9 +329,17 @@ def check_fits(machine: Machine, workload: Workload) -> None:
             lasting[workload.init.access_block] = True
         sizes = sizes[lasting]
     size = int(sizes.sum())
+    if float(sizes.sum(dtype=np.float64)) > 2.0**62:  # the other sum may be beyond 64 bits
+        size = sum(sizes.tolist())
     if size > capacity:
         raise ConfigurationError(
             f"workload {workload.name}: found {size} bytes of data, accepted at most {capacity}: "
             f"all memory of machine {machine.name}; with the machine's set: {{storage: 500 MB/s}} "
             "they lie on a disk of that rate"
+        )
+    largest = int(sizes.max(initial=0))
+    if largest > LARGEST_BLOCK_BYTES:
+        raise ConfigurationError(
+            f"workload {workload.name}: found a block of {largest} bytes, accepted at most "
+            f"{LARGEST_BLOCK_BYTES}"
         )

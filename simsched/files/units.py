@@ -18,6 +18,7 @@ from simsched.files.errors import nearest
 
 PS_PER_S = 10**12
 PER_PS = 1e-12  #: converts a rate per second into a rate per picosecond, picoseconds into seconds
+MAX_BYTES = 2**61  #: sums of a few sizes fit in 64 bits
 HALF = Decimal("0.5")
 _NUMBER_UNIT = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S.*)?")
 _BITS = re.compile(r"([kMGT]?)(?:i?bit|b)(/s|ps)?")
@@ -72,12 +73,13 @@ def parse_bandwidth(text: object) -> float:
 
 def parse_size(text: object) -> int:
     """Return a size such as ``"4 GiB"`` in whole bytes."""
-    return _whole(_parse(text, SIZE), text, "at least 1 B, less than 8388608 TiB")
+    limits = "at least 1 B, less than 2097152 TiB"
+    return _whole(_parse(text, SIZE), text, limits, MAX_BYTES)
 
 
 def parse_time(text: object) -> int:
     """Return a time such as ``"145 ns"`` in whole picoseconds."""
-    return _whole(_parse(text, TIME) * PS_PER_S, text, "at least 1 ps, less than 106 days")
+    return _whole(_parse(text, TIME) * PS_PER_S, text, "at least 1 ps, less than 106 days", 2**63)
 
 
 def seconds_to_ps(seconds: float) -> int:
@@ -161,9 +163,9 @@ def _parse(text: object, dimension: Dimension) -> Decimal:
     return value
 
 
-def _whole(value: Decimal, text: object, limits: str) -> int:
-    """Return the value rounded to an integer that fits in 64 bits and has not vanished."""
-    if value >= 2**63 or 0 < value < HALF:
+def _whole(value: Decimal, text: object, limits: str, end: int) -> int:
+    """Return the value rounded to an integer that is below an end and has not vanished."""
+    if value >= end or 0 < value < HALF:
         raise ValueError(f"found {text!r}, accepted: {limits}")
     return round(value)
 

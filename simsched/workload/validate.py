@@ -7,6 +7,7 @@ import scipy
 from numpy.typing import NDArray
 
 from simsched.files.errors import GraphError
+from simsched.files.units import MAX_BYTES
 from simsched.workload.arrays import GraphArrays, Int64Array
 
 _SHOWN = 8
@@ -155,9 +156,9 @@ def _check_accesses(graph: GraphArrays) -> None:
     """Check blocks, bytes and the border between body and join."""
     _check_ptr("access_ptr", graph.access_ptr, graph.n_accesses)
     _check_range("access", graph.access_block, graph.n_blocks, "block", graph.access_ptr)
-    _check_sign("access", "read_bytes", graph.read_bytes)
-    _check_sign("access", "written_bytes", graph.written_bytes)
-    _check_sign("block", "block_bytes", graph.block_bytes)
+    _check_bytes("access", "read_bytes", graph.read_bytes)
+    _check_bytes("access", "written_bytes", graph.written_bytes)
+    _check_bytes("block", "block_bytes", graph.block_bytes)
     join, begin, end = graph.join_access, graph.access_ptr[:-1], graph.access_ptr[1:]
     task = _first((join < begin) | (join > end))
     if task is not None:
@@ -347,6 +348,14 @@ def _check_sign(what: str, name: str, values: Int64Array) -> None:
     entry = _first(values < 0)
     if entry is not None:
         raise GraphError(f"{what} {entry}: {name}: found {values[entry]}, accepted 0 or more")
+
+
+def _check_bytes(what: str, name: str, values: Int64Array) -> None:
+    entry = _first((values < 0) | (values >= MAX_BYTES))
+    if entry is not None:
+        raise GraphError(
+            f"{what} {entry}: {name}: found {values[entry]}, accepted 0 to {MAX_BYTES - 1}"
+        )
 
 
 def _sources(ptr: Int64Array) -> Int64Array:

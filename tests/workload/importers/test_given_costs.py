@@ -10,6 +10,7 @@ import pytest
 
 import simsched
 from simsched.files.errors import SimschedError
+from simsched.machine import load_machine
 from simsched.workload.graph_files import graph_file_spec, read_graph_file
 from simsched.workload.importers import from_networkx, import_workload
 from simsched.workload.importers.remarks import facts
@@ -148,6 +149,22 @@ def test_what_is_no_number_of_bytes_is_refused(text: object) -> None:
     nx.set_node_attributes(graph, 1, "size")
     with pytest.raises(SimschedError, match=r"edge 'a' -> 'b': attribute 'size': found .*, accept"):
         from_networkx(graph, **SIZES)
+
+
+def test_sizes_beyond_64_bits_are_told(tmp_path: Path) -> None:
+    """Their sum wrapped around and fitted; a larger one was a fault of the kernel's binding."""
+    edges = " ".join(f'{n} -> {n + 1} [size="2e18"]' for n in range(9))
+    text = f"digraph {{ node [size=1] {edges} }}"
+    workload = import_workload(written(tmp_path, text), **SIZES)
+    with pytest.raises(SimschedError, match="found 18000000000000000000 bytes of data, accepted"):
+        simsched.run("toy_1fast_3slow", workload, ["heft"], jobs=1)
+    workload = import_workload(written(tmp_path, text.replace("2e18", "5e15")), **SIZES)
+    machine = load_machine("toy_1fast_3slow", {"storage": "1 GB/s"})
+    with pytest.raises(SimschedError, match="found a block of 5000000000000000 bytes, accepted"):
+        simsched.run(machine, workload, ["heft"], jobs=1)
+    path = written(tmp_path, text.replace("2e18", "5e18"))
+    with pytest.raises(SimschedError, match="access 1: read_bytes: found 5000000000000000000, acc"):
+        import_workload(path, **SIZES)
 
 
 @pytest.mark.parametrize(
