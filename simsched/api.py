@@ -219,7 +219,7 @@ def finish(outcome: Outcome, claims: Sequence[Verdict] = ()) -> Result:
 
 def _draw(outcome: Outcome, lines: list[Line], output: Path) -> list[Path]:
     """Write the pictures of an experiment; return their files."""
-    from simsched.report.plots import plot_bandwidth, plot_comparison, save
+    from simsched.report.plots import draw_matrix, plot_bandwidth, plot_comparison, save
 
     name = outcome.experiment.name
     written = []
@@ -227,6 +227,10 @@ def _draw(outcome: Outcome, lines: list[Line], output: Path) -> list[Path]:
         path = output / "comparison.png"
         save(plot_comparison(lines, name), path)
         written.append(path)
+    figure = draw_matrix(lines, name)
+    if figure is not None:
+        save(figure, output / "matrix.png")
+        written.append(output / "matrix.png")
     places: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in outcome.rows:
         places.setdefault((row["machine"], row["workload"]), []).append(row)

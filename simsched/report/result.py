@@ -91,7 +91,7 @@ class Result(ResultData):
 
     @property
     def plot(self) -> Plots:
-        """Plots: `gantt`, `bandwidth`, `locality`, `speedup`, `waterfall`, `makespan`."""
+        """Plots: `makespan`, `speedup`, `matrix`, `gantt`, `bandwidth`, `locality`, `waterfall`."""
         return Plots(self)
 
     def table(self) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Plots of results; each returns Matplotlib's `Axes`, on which a notebook can go on drawing."""
+"""Plots of results; they return Matplotlib's `Axes`, on which a notebook can go on drawing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from simsched.report.result_data import ResultData
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from simsched.report.plots.facets import Panels
 
 
 class Plots:
@@ -86,12 +88,13 @@ class Plots:
 
     def speedup(
         self, baseline: str | None = None, *, x: str | None = None, ax: Axes | None = None
-    ) -> Axes:
+    ) -> Axes | Panels:
         """Draw how many times as fast as a baseline runs are, with 95 % confidence intervals.
 
         The baseline is the experiment's by default. With `x`, a column of :attr:`Result.runs` with
         numbers, there are lines over it instead of bars: ``policy.sample_pages``, for instance, or
-        a swept key, which is the default where there is just one.
+        a swept key, which is the default where there is just one. Bars of several machines and
+        workloads have a panel each, unless `ax` is given; these are an array of axes.
         """
         from simsched.experiment.frames import parameters_of
         from simsched.report.plots import speedup
@@ -103,11 +106,21 @@ class Plots:
         ]
         return speedup(rows, baseline or result.baseline, ax, x=x, others=result.others)
 
-    def makespan(self, *, ax: Axes | None = None) -> Axes:
-        """Draw the makespan of every policy, with 95 % confidence intervals over seeds."""
+    def makespan(self, *, ax: Axes | None = None) -> Axes | Panels:
+        """Draw the makespan of every policy, with 95 % confidence intervals over seeds.
+
+        Several machines and workloads have a panel each, unless `ax` is given; these are an array
+        of axes.
+        """
         from simsched.report.plots import makespan
 
         return makespan(self._result.lines, ax)
+
+    def matrix(self, *, ax: Axes | None = None) -> Axes:
+        """Draw all policies by machine and workload: a cell for the change against the baseline."""
+        from simsched.report.plots import matrix
+
+        return matrix(self._result.lines, ax)
 
     def waterfall(self, other: ResultData | str, *, ax: Axes | None = None) -> Axes:
         """Draw what makes the difference between the makespans of two policies, part by part.

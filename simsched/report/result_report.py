@@ -25,7 +25,7 @@ from simsched.files.atomic import write_text
 from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.yaml_reader import Document
 from simsched.report.claims import plain_claim
-from simsched.report.plots import plot_bandwidth, plot_comparison
+from simsched.report.plots import draw_matrix, plot_bandwidth, plot_comparison
 from simsched.report.result_data import ResultData
 from simsched.report.show import describe, html
 from simsched.report.tables import comparison_cells, fit_notes
@@ -136,6 +136,9 @@ def _pictures(result: ResultData) -> Iterator[dict[str, Any]]:
     name = result.experiment.name
     if len(result.lines) <= MAX_BARS:
         yield _picture(f"Makespans of {name}", lambda: plot_comparison(result.lines))
+    if draw_matrix(result.lines) is not None:
+        title = f"Policies of {name}, by machine and workload"
+        yield _picture(title, lambda: draw_matrix(result.lines))
     places: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in result.rows:
         places.setdefault((row["machine"], row["workload"]), []).append(row)

@@ -8,6 +8,7 @@ from simsched.report.plots.comparison import makespan, plot_comparison
 from simsched.report.plots.gantt import gantt
 from simsched.report.plots.iterations import plot_bandwidth
 from simsched.report.plots.locality import locality
+from simsched.report.plots.matrix import draw_matrix, matrix
 from simsched.report.plots.speedup import speedup
 from simsched.report.plots.waterfall import draw_difference, waterfall
 
@@ -18,9 +19,11 @@ __all__ = [
     "COLOURS",
     "bandwidth",
     "draw_difference",
+    "draw_matrix",
     "gantt",
     "locality",
     "makespan",
+    "matrix",
     "plot_bandwidth",
     "plot_comparison",
     "save",

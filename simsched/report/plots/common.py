@@ -58,9 +58,16 @@ def axes_for(ax: Axes | None, width: float, height: float) -> Axes:
     """
     if ax is not None:
         return ax
+    figure = new_figure()
+    figure.set_size_inches(width, height)
+    return figure.add_subplot()
+
+
+def new_figure() -> Figure:
+    """Return a figure that notebooks show."""
     import matplotlib.pyplot as plt
 
-    return plt.figure(figsize=(width, height), layout="constrained").add_subplot()
+    return plt.figure(layout="constrained")
 
 
 def time_axis(axes: Axes, largest_s: float) -> tuple[float, str]:

@@ -18,10 +18,12 @@ from simsched.report.plots.common import (
     finish,
     label_bar,
     name_rows,
+    new_figure,
     row_name,
     set_limits,
     time_axis,
 )
+from simsched.report.plots.facets import Panels, by_place, panels_for, place_names
 from simsched.report.plots.titles import broken, set_title
 
 MAX_LINES = 120
@@ -29,7 +31,10 @@ NAME_LENGTH = 35  #: most characters in a line of a bar's name, where it can be 
 
 
 def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
-    """Return bars of the makespan per policy with confidence intervals, one panel per workload.
+    """Return bars of the makespan per policy with confidence intervals.
+
+    There is one panel per machine and workload, see
+    :func:`simsched.report.plots.facets.rows_of_panels`.
 
     Parameters
     ----------
@@ -43,23 +48,22 @@ def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
     Figure
         Bars in seconds.
     """
-    panels: dict[str, list[Line]] = {}
-    machines = {line.machine for line in lines}
-    for line in lines:
-        name = f"{line.workload} on {line.machine}" if len(machines) > 1 else line.workload
-        panels.setdefault(name, []).append(line)
-    colour = _colours(lines)
-    columns = min(3, max(1, len(panels)))
-    rows = -(-max(1, len(panels)) // columns)
-    bars = {name: [_name(line) for line in panel] for name, panel in panels.items()}
-    width, height = _panel_size(list(bars.values()))
-    size = (max(5.5, width * columns), rows * (1.1 + height) + 0.6)
-    figure = Figure(figsize=size, layout="constrained")
-    for index, (name, panel) in enumerate(panels.items()):
-        _bars(figure.add_subplot(rows, columns, index + 1), name, panel, bars[name], colour)
+    figure = Figure(layout="constrained")
+    _panels(figure, lines)
     if title:
         figure.suptitle(title)
     return figure
+
+
+def _panels(figure: Figure, lines: Sequence[Line]) -> Panels:
+    """Draw one panel per machine and workload; return their axes."""
+    places = by_place(lines, lambda line: (line.machine, line.workload))
+    bars = {place: [_name(line) for line in own] for place, own in places.items()}
+    colour, titles = _colours(lines), place_names(list(places))
+    panels = panels_for(figure, bars)
+    for place, axes in panels.items():
+        _bars(axes, titles[place], places[place], bars[place], colour)
+    return np.array([panels[place] for place in places], object)
 
 
 def _bars(
@@ -73,7 +77,7 @@ def _bars(
     values = np.array([line.metrics["makespan_s"].mean for line in lines])
     widths = np.nan_to_num([line.metrics["makespan_s"].half_width for line in lines])
     factor, unit = time_axis(axes, float(values.max(initial=0.0)))
-    set_limits(axes, (0, float((values + widths).max(initial=1e-12)) / factor * 1.25))
+    set_limits(axes, (0, float((values + widths).max(initial=1e-12)) / factor * 1.4))
     places = np.arange(len(lines))
     axes.barh(
         places,
@@ -115,17 +119,7 @@ def _name(line: Line) -> str:
     return broken(name, lambda text: len(text) <= NAME_LENGTH)
 
 
-def _panel_size(names: Sequence[Sequence[str]]) -> tuple[float, float]:
-    """Return the width of a panel and the height of its bars in inches, for the names of all."""
-    lines = [name.split("\n") for panel in names for name in panel]
-    longest = max((len(line) for name in lines for line in name), default=0)
-    most = max(map(len, lines), default=1)
-    # Names that cannot be broken take what they need, beside bars of two inches and a half.
-    width = max(5.0, 2.5 + 0.07 * longest)
-    return width, max(0.34, 0.04 + 0.16 * most) * max(map(len, names), default=1)
-
-
-def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes:
+def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes | Panels:
     """Draw the makespan of every line of a comparison, with confidence intervals.
 
     Parameters
@@ -133,12 +127,12 @@ def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes:
     lines : sequence of Line
         As :func:`simsched.experiment.summary.compare` returns them.
     ax : Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw; by default a new figure with a panel per machine and workload.
 
     Returns
     -------
-    Axes
-        With one bar per line, in seconds.
+    Axes or array of Axes
+        With one bar per line, in seconds; an array where there are several panels.
 
     Raises
     ------
@@ -150,6 +144,8 @@ def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes:
             f"makespan: found {len(lines)} bars, accepted up to {MAX_LINES}: choose some, such as "
             "result['workload=NAME']"
         )
+    if ax is None and len({(line.machine, line.workload) for line in lines}) > 1:
+        return _panels(new_figure(), lines)
     axes = axes_for(ax, 7.5, 1.3 + 0.3 * len(lines))
     colour = _colours(lines)
     rows = [

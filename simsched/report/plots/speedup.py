@@ -19,8 +19,16 @@ from simsched.report.plots.common import (
     finish,
     label_bar,
     name_rows,
+    new_figure,
     row_name,
     set_limits,
+)
+from simsched.report.plots.facets import (
+    Panels,
+    by_place,
+    panels_for,
+    place_names,
+    place_of,
 )
 from simsched.report.plots.titles import set_xlabel
 
@@ -35,7 +43,7 @@ def speedup(
     *,
     x: str | None = None,
     others: Sequence[Row] = (),
-) -> Axes:
+) -> Axes | Panels:
     """Draw speed-ups over the baseline, with 95 % confidence intervals over seeds.
 
     Parameters
@@ -45,7 +53,7 @@ def speedup(
     baseline : str
         Label of the policy that all are compared with.
     ax : Axes, optional
-        Where to draw; a new figure by default.
+        Where to draw; by default a new figure, for bars with a panel per machine and workload.
     x : str, optional
         Column of numbers for the horizontal axis, one line per policy and workload; by default the
         only swept key with numbers, if there is one, else bars.
@@ -54,8 +62,8 @@ def speedup(
 
     Returns
     -------
-    Axes
-        With bars, or with lines over `x`.
+    Axes or array of Axes
+        With bars, or with lines over `x`; an array where there are several panels.
 
     Raises
     ------
@@ -93,24 +101,55 @@ def _only_numbers(rows: Sequence[Row]) -> str | None:
     return keys[0] if len(keys) == 1 else None
 
 
-def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Axes | None) -> Axes:
+def _bars(
+    rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Axes | None
+) -> Axes | Panels:
     if len(rows) > MAX_BARS:
         raise ConfigurationError(
             f"speedup: found {len(rows)} bars, accepted up to {MAX_BARS}: choose some, such as "
             "result['workload=NAME'], or give a column of numbers as x"
         )
-    axes = axes_for(ax, 7.5, 1.3 + 0.3 * len(rows))
-    name_rows(axes, [row_name(row, rows) for row in rows])
-    names = list(dict.fromkeys(str(row["policy"]) for row in rows))
+    policies = list(dict.fromkeys(str(row["policy"]) for row in rows))
+    colour = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(policies)}
+    longest = np.nanmax([value.mean + np.nan_to_num(value.half_width) for value in values])
+    places = by_place(list(zip(rows, values, strict=True)), lambda bar: place_of(bar[0]))
+    if ax is not None or len(places) == 1:
+        axes = axes_for(ax, 7.5, 1.3 + 0.3 * len(rows))
+        _draw(axes, rows, values, [row_name(row, rows) for row in rows], colour, longest)
+        return finish(axes, f"Speed-up over {baseline}")
+    bars = {
+        place: [row_name(row, [other for other, _ in own]) for row, _ in own]
+        for place, own in places.items()
+    }
+    figure, titles = new_figure(), place_names(list(places))
+    panels = panels_for(figure, bars)
+    for place, axes in panels.items():
+        own = places[place]
+        _draw(axes, [r for r, _ in own], [v for _, v in own], bars[place], colour, longest)
+        finish(axes, titles[place])
+    figure.suptitle(f"Speed-up over {baseline}")
+    return np.array([panels[place] for place in places], object)
+
+
+def _draw(
+    axes: Axes,
+    rows: Sequence[Row],
+    values: Sequence[Estimate],
+    names: Sequence[str],
+    colour: Mapping[str, str],
+    longest: float,
+) -> None:
+    """Draw bars on one axis, which ends beyond the longest bar of all axes."""
+    name_rows(axes, names)
     means = np.array([value.mean for value in values])
     widths = np.nan_to_num([value.half_width for value in values])
-    set_limits(axes, (0.0, float(np.nanmax(means + widths)) * 1.15))
+    set_limits(axes, (0.0, longest * 1.15))
     axes.barh(
         np.arange(len(rows)),
         np.nan_to_num(means),
         xerr=widths,
         height=0.7,
-        color=[COLOURS[names.index(str(row["policy"])) % len(COLOURS)] for row in rows],
+        color=[colour[str(row["policy"])] for row in rows],
         error_kw={"elinewidth": 1, "capsize": 2},
     )
     for place, (mean, width) in enumerate(zip(means.tolist(), widths.tolist(), strict=True)):
@@ -119,7 +158,6 @@ def _bars(rows: Sequence[Row], values: Sequence[Estimate], baseline: str, ax: Ax
         label_bar(axes, edge, place, text)
     axes.axvline(1.0, color="#555555", linewidth=0.9, linestyle="--")
     set_xlabel(axes, "times as fast (dashed: equal; with 95 % confidence over seeds)")
-    return finish(axes, f"Speed-up over {baseline}")
 
 
 def _lines(
