@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simsched.files.errors import TraceError
+from simsched.files.errors import GraphError, TraceError
 from simsched.files.limits import EDGES
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import SetAside
 from simsched.workload.builder import Accesses, listed_accesses
 from simsched.workload.graph import FloatArray
+from simsched.workload.importers._source import whole
 
 SPEED = 1e9  #: operations per second that turn measured durations into operations
 ARCHITECTURE = re.compile(r"[a-z]+")
@@ -102,33 +103,40 @@ def handle_accesses(
 ) -> tuple[list[int], Accesses, int]:
     """Return blocks and accesses from the columns ``Handles``, ``Modes`` and ``Sizes``.
 
-    The size of a block in bytes is the largest that any task states; scratch buffers are no data
-    and are counted. `aside` receives tasks whose three lists differ in length or that have a mode
-    or size that is none.
+    The size of a block in bytes is the largest that any task states, and handles of several sizes
+    are noted; scratch buffers are no data and are counted. `aside` receives tasks whose three lists
+    differ in length or that have a mode or size that is none.
     """
     sizes: dict[tuple[str, str], int] = {}  # of handles, in the order of their first use
     found: list[tuple[int, tuple[str, str], int, tuple[bool, bool]]] = []
     wrong: list[int] = []
+    several: dict[tuple[str, str], int] = {}  # handles of several sizes, with a line that says so
     scratch = 0
     columns = (rows[c].tolist() for c in ("rank", "Handles", "Modes", "Sizes", "line"))
     for task, (rank, handles, modes, amounts, line) in enumerate(zip(*columns, strict=True)):
         uses = list(map(_use, modes.split()))
-        listed, amount_of = handles.split(), amounts.split()
-        numeric = all(text.isdecimal() and len(text) < 16 for text in amount_of)
-        if not numeric or None in uses or not len(listed) == len(uses) == len(amount_of):
+        listed, amount_of = handles.split(), [_bytes(text) for text in amounts.split()]
+        known = None not in amount_of and None not in uses
+        if not known or not len(listed) == len(uses) == len(amount_of):
             wrong.append(line)
             continue
         for handle, use, amount in zip(listed, uses, amount_of, strict=True):
             if use == SCRATCH or use is None:
                 scratch += 1
                 continue
-            key, size = (rank, handle), int(amount)
-            sizes[key] = max(sizes.get(key, 0), size)
+            key, size = (rank, handle), int(amount or 0)
+            if sizes.setdefault(key, size) != size:
+                several.setdefault(key, line)
+                sizes[key] = max(sizes[key], size)
             found.append((task, key, size, use))
     if wrong:
         reason = "Handles, Modes and Sizes do not match; the task is kept without its accesses"
         first = f"{name}:{min(wrong)}"
         aside.note(f"{first}: {reason}; {len(wrong)} tasks")
+    if several:
+        first = f"{name}:{min(several.values())}"
+        count = f"{len(several)} of {len(sizes)} handles"
+        aside.note(f"{first}: {count} have several sizes; their blocks have the largest")
     block = {key: i for i, key in enumerate(key for key, size in sizes.items() if size)}
     accessed = [
         (task, block[key], size * reads, size * writes, 0)
@@ -136,6 +144,16 @@ def handle_accesses(
         if key in block
     ]
     return [sizes[key] for key in block], listed_accesses(accessed, len(rows)), scratch
+
+
+def _bytes(text: str) -> int | None:
+    """Return a size, None where a text is none."""
+    if text.isdecimal():
+        return int(text) if len(text) < 16 else None
+    try:
+        return whole(text, "", most=10**15)
+    except GraphError:
+        return None
 
 
 @cache

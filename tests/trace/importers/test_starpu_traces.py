@@ -415,6 +415,20 @@ def test_handles_that_do_not_match_are_told(task, as_csv, write):
     )
 
 
+def test_handles_of_several_sizes_are_told(task, as_csv, write):
+    """The largest was taken without a word."""
+    rows = [
+        task("0_1", 0, 1.0, 2.0, Handles="aa bb", Modes="W W", Sizes="100 8.0e+00"),
+        task("0_2", 0, 3.0, 4.0, Handles="aa bb", Modes="R R", Sizes="9e2 8"),
+    ]
+    recording = import_recording(write("rec.tasks.csv", as_csv(rows)))
+    assert recording.workload.graph.block_bytes.tolist() == [900, 8]
+    (warning,) = (w for w in recording.details["warnings"] if "several sizes" in w)
+    assert warning.endswith(
+        "rec.tasks.csv:3: 1 of 2 handles have several sizes; their blocks have the largest"
+    )
+
+
 def test_equal_handles_of_two_ranks_are_two_blocks(task, as_csv, write):
     access = {"Handles": "aa", "Modes": "R", "Sizes": "8"}
     rows = [
