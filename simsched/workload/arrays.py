@@ -111,6 +111,10 @@ class GraphArrays(Shown):
         Block that takes the place of each one in iterations 2, 4, ..., and the other way round:
         arrays that change places after every sweep. Others have their own number. None when all
         iterations use the same blocks.
+    device_efficiency : ndarray of float64, shape (n_classes,), optional
+        Part, from 0 to 1, of a device's operations per second that tasks of each class reach on
+        devices for which neither the graph nor the machine has costs; 0 where they cannot run. None
+        when tasks cannot run there.
     codelets : tuple of str, optional
         Measured codelet of each class, in the order of `class_names`: on a machine with timings,
         tasks last as long as these were measured to. None: operations are as given.
@@ -146,6 +150,7 @@ class GraphArrays(Shown):
     access_after: Int32Array | None = None
     access_final: BoolArray | None = None
     alternate_block: Int32Array | None = None
+    device_efficiency: FloatArray | None = None
     codelets: tuple[str, ...] | None = None
     task_names: tuple[str, ...] | None = None
 

@@ -236,6 +236,7 @@ def build_graph(
     access_after: ArrayLike | None = None,
     access_final: ArrayLike | None = None,
     alternate_block: ArrayLike | None = None,
+    device_efficiency: ArrayLike | None = None,
     codelets: Sequence[str] | None = None,
     task_names: Sequence[str] | None = None,
 ) -> TaskGraph:
@@ -266,6 +267,8 @@ def build_graph(
     access_share, access_after, access_final : array_like, shape (n_accesses,), optional
         As in `TaskGraph`, in the order of `accessed`; none by default.
     alternate_block : array_like of int, shape (n_blocks,), optional
+        As in `TaskGraph`; none by default.
+    device_efficiency : array_like of float, shape (n_classes,), optional
         As in `TaskGraph`; none by default.
     codelets, task_names : sequence of str, optional
         Of each class and of each task; none by default.
@@ -309,6 +312,9 @@ def build_graph(
         access_after=None if access_after is None else np.array(access_after, np.int32),
         access_final=None if access_final is None else np.array(access_final, np.bool_),
         alternate_block=None if alternate_block is None else np.array(alternate_block, np.int32),
+        device_efficiency=(
+            None if device_efficiency is None else np.array(device_efficiency, np.float64)
+        ),
         codelets=None if codelets is None else tuple(codelets),
         task_names=None if task_names is None else tuple(task_names),
     )

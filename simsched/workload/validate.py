@@ -66,6 +66,7 @@ def _check_shapes(graph: GraphArrays) -> None:
         "access_after": (per_access, np.int32),
         "alternate_block": (graph.block_bytes.shape, np.int32),
         "access_final": (per_access, np.bool_),
+        "device_efficiency": ((len(graph.class_names),), np.float64),
     }
     expected |= {name: what for name, what in optional.items() if getattr(graph, name) is not None}
     for name, (shape, dtype) in expected.items():
@@ -117,6 +118,9 @@ def _check_costs(graph: GraphArrays) -> None:
             raise GraphError(
                 f"{graph.called(task)}: exposure: found {graph.exposure[task]}, accepted 0 to 1"
             )
+    reached = graph.device_efficiency
+    if reached is not None and not bool(((reached >= 0) & (reached <= 1)).all()):
+        raise GraphError(f"device_efficiency: found {reached.tolist()}, accepted 0 to 1 each")
     _check_range("task", graph.task_class, len(graph.class_names), "class")
     if graph.codelets is not None and len(graph.codelets) != len(graph.class_names):
         raise GraphError(

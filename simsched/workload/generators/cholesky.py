@@ -18,6 +18,8 @@ Tasks are numbered in this order.
 * *Priorities.* What the program tells its runtime: ``2 W - 2 k`` for potrf(k), ``2 W - 2 k - i``
   for trsm(i, k) and update(i, i), ``2 W - 2 k - i - j`` for other update(i, j), those of StarPU's
   example.
+* *Devices.* On devices for which the machine has no costs of its own, kernels reach parts of the
+  device's speed (:mod:`simsched.workload.tile_kernels`); the initialisation cannot run there.
 * *Initialisation.* One independent task per block writes it.
 
 With ``costs: bench`` the graph is that of the benchmark with known makespans: the operations above
@@ -56,6 +58,7 @@ from simsched.workload.builder import (
 )
 from simsched.workload.graph import Int32Array, Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Size, generator
+from simsched.workload.tile_kernels import EFFICIENCY, Efficiency, cubes, device_efficiency
 
 CLASSES = ("potrf", "trsm", "syrk", "gemm")
 CODELETS = tuple(f"chol_model_{name}" for name in CLASSES)
@@ -71,6 +74,7 @@ def cholesky(
     element_bytes: Size = 8,
     init_ops_per_element: Cost = 2.0,
     costs: Literal["tile", "bench", "measured"] = "tile",
+    efficiency: Efficiency = EFFICIENCY,
     iterations: Count = 1,
 ) -> Workload:
     """Tiled Cholesky factorisation, right-looking, as a dataflow graph.
@@ -88,6 +92,8 @@ def cholesky(
     costs : {"tile", "bench", "measured"}
         Costs and accesses of real tiles; the drawn costs of the benchmark without accesses; or the
         durations that the machine has for StarPU's codelets, and its program.
+    efficiency : float
+        Part of a device's speed that gemm reaches where the machine has no costs of its own.
     iterations : int
         How often the factorisation is repeated.
     """
@@ -95,7 +101,6 @@ def cholesky(
     check_size("cholesky", tasks=n_tasks, data_bytes=4 * n_tasks * tile_bytes)
     is_measured = costs == "measured"
     tasks = enumerate_tasks(tiles, by_column=is_measured)
-    cubes = np.array([1.0 / 3.0, 1.0, 1.0, 2.0])[tasks.kind]
     accessed = _accesses(tasks, tile_bytes)
     successors = after_last_writers(accessed)
     if costs == "bench":
@@ -104,7 +109,7 @@ def cholesky(
         return Workload("cholesky", graph, iterations)
     blocks = np.full(tiles * (tiles + 1) // 2, tile_bytes, dtype=np.int64)
     graph = build_graph(
-        cubes * float(tile_size) ** 3,
+        cubes(CLASSES)[tasks.kind] * float(tile_size) ** 3,
         task_class=tasks.kind,
         class_names=CLASSES,
         successors=successors,
@@ -113,6 +118,7 @@ def cholesky(
         synchronous=(tasks.kind == _POTRF) & is_measured,
         priority=_priorities(tasks, tiles),
         access_final=last_writes(accessed) if is_measured else None,
+        device_efficiency=None if is_measured else device_efficiency(CLASSES, efficiency),
         codelets=CODELETS if is_measured else None,
     )
     if is_measured:

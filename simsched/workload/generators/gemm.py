@@ -35,6 +35,7 @@ from simsched.workload.builder import (
 from simsched.workload.generators.lu import ELEMENT_BYTES
 from simsched.workload.graph import Workload
 from simsched.workload.registry import Bounds, Cost, Count, generator
+from simsched.workload.tile_kernels import EFFICIENCY, Efficiency, device_efficiency
 
 
 @generator("gemm", small={"tiles_x": 4, "tiles_y": 3, "tile_size": 32, "depth": 64})
@@ -48,6 +49,7 @@ def gemm(
     accumulate: bool = False,
     init_ops_per_element: Cost = 2.0,
     costs: Literal["tile", "measured"] = "tile",
+    efficiency: Efficiency = EFFICIENCY,
     iterations: Count = 1,
 ) -> Workload:
     """Tiled matrix product, one task per tile of the result, as StarPU's example does it.
@@ -68,6 +70,8 @@ def gemm(
         Operations per element of the initialisation.
     costs : {"tile", "measured"}
         Operations of real tiles, or the durations that the machine has for StarPU's codelet.
+    efficiency : float
+        Part of a device's speed that is reached where the machine has no costs of its own.
     iterations : int
         How often the product is repeated.
     """
@@ -88,6 +92,7 @@ def gemm(
         accessed=accessed,
         block_bytes=blocks,
         access_final=last_writes(accessed) if costs == "measured" else None,
+        device_efficiency=None if costs == "measured" else device_efficiency(["gemm"], efficiency),
         codelets=(f"starpu_{precision[0]}gemm_gemm",) if costs == "measured" else None,
     )
     if costs == "measured":

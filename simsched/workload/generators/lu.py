@@ -16,6 +16,8 @@ Tasks are numbered in this order.
 * *Bytes.* A task reads the tiles it needs, then reads and writes its own, always whole tiles.
 * *Priorities.* 1 for what the next step waits for: getrf(k), trsm_ll(k, k + 1), trsm_ru(k + 1, k)
   and gemm(k + 1, k + 1); 0 for the others.
+* *Devices.* On devices for which the machine has no costs of its own, kernels reach parts of the
+  device's speed (:mod:`simsched.workload.tile_kernels`); the initialisation cannot run there.
 * *Initialisation.* One independent task per block writes it.
 
 With ``costs: measured`` it is StarPU's program (``lu_implicit``) for machines with timings of its
@@ -46,6 +48,7 @@ from simsched.workload.builder import (
 )
 from simsched.workload.graph import Int32Array, Int64Array, Workload
 from simsched.workload.registry import Bounds, Cost, Count, generator
+from simsched.workload.tile_kernels import EFFICIENCY, Efficiency, cubes, device_efficiency
 
 CLASSES = ("getrf", "trsm_ll", "trsm_ru", "gemm")
 _GETRF, _TRSM_LL, _TRSM_RU, _GEMM = range(4)
@@ -60,6 +63,7 @@ def lu(
     precision: Literal["single", "double"] = "double",
     init_ops_per_element: Cost = 2.0,
     costs: Literal["tile", "measured"] = "tile",
+    efficiency: Efficiency = EFFICIENCY,
     iterations: Count = 1,
 ) -> Workload:
     """Tiled LU factorisation without pivoting, right-looking, as a dataflow graph.
@@ -76,6 +80,8 @@ def lu(
         Operations per element of the initialisation.
     costs : {"tile", "measured"}
         Operations of real tiles, or the durations that the machine has for StarPU's codelets.
+    efficiency : float
+        Part of a device's speed that gemm reaches where the machine has no costs of its own.
     iterations : int
         How often the factorisation is repeated.
     """
@@ -95,7 +101,7 @@ def lu(
     urgent = (row <= step + 1) & (column <= step + 1)
     codelets = [f"starpu_{precision[0]}lu_lu_model_{name}" for name in CLASSES]
     graph = build_graph(
-        np.array([2.0 / 3.0, 1.0, 1.0, 2.0])[kind] * float(tile_size) ** 3,
+        cubes(CLASSES)[kind] * float(tile_size) ** 3,
         task_class=kind,
         class_names=CLASSES,
         successors=after_last_writers(accessed),
@@ -104,6 +110,7 @@ def lu(
         synchronous=(kind == _GETRF) & is_measured,
         priority=3 * tiles - (step + row + column) if is_measured else urgent,
         access_final=last_writes(accessed) if is_measured else None,
+        device_efficiency=None if is_measured else device_efficiency(CLASSES, efficiency),
         codelets=codelets if is_measured else None,
     )
     if is_measured:

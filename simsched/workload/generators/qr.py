@@ -19,6 +19,8 @@ Tasks are numbered in this order; there are ``W (W + 1) (2 W + 1) / 6``.
 * *Bytes.* Always whole blocks: geqrt and tsqrt read and write what they factorise, and write their
   triangular factor; unmqr and tsmqr read reflectors and factor, then read and write their tiles.
 * *Priorities.* ``3 W - (k + i + j)`` for a task of step k that writes tile (i, j).
+* *Devices.* On devices for which the machine has no costs of its own, kernels reach parts of the
+  device's speed (:mod:`simsched.workload.tile_kernels`); the initialisation cannot run there.
 * *Initialisation.* One independent task per block of the matrix writes it.
 
 References
@@ -51,11 +53,10 @@ from simsched.workload.graph import (
     Workload,
 )
 from simsched.workload.registry import Bounds, Cost, Count, Size, generator
+from simsched.workload.tile_kernels import EFFICIENCY, Efficiency, cubes, device_efficiency
 
 CLASSES = ("geqrt", "unmqr", "tsqrt", "tsmqr")
 _GEQRT, _UNMQR, _TSQRT, _TSMQR = range(4)
-#: operations per cube of the elements in a row of a tile
-CUBES = np.array([4.0 / 3.0, 2.0, 2.0, 4.0])
 
 
 @generator("qr", small={"tiles": 4, "tile_size": 32, "iterations": 2})
@@ -66,6 +67,7 @@ def qr(
     inner_block: Annotated[int, Bounds(1, 100_000)] = 32,
     element_bytes: Size = 8,
     init_ops_per_element: Cost = 2.0,
+    efficiency: Efficiency = EFFICIENCY,
     iterations: Count = 1,
 ) -> Workload:
     """Tiled QR factorisation over flat trees, as a dataflow graph.
@@ -82,6 +84,9 @@ def qr(
         Bytes of one element.
     init_ops_per_element : float
         Operations per element of the initialisation.
+    efficiency : float
+        Part of a device's speed that a product of tiles (gemm) reaches where the machine has no
+        costs of its own; other kernels in proportion.
     iterations : int
         How often the factorisation is repeated.
     """
@@ -91,13 +96,14 @@ def qr(
     kind, step, row, column = _enumerate(tiles)
     accessed = _accesses(tiles, size, kind, step, row, column)
     graph = build_graph(
-        CUBES[kind] * float(tile_size) ** 3,
+        cubes(CLASSES)[kind] * float(tile_size) ** 3,
         task_class=kind,
         class_names=CLASSES,
         successors=after_last_writers(accessed),
         accessed=accessed,
         block_bytes=size,
         priority=3 * tiles - (step + row + column),
+        device_efficiency=device_efficiency(CLASSES, efficiency),
     )
     matrix = tiles * tiles + tiles
     ops = size[:matrix] / element_bytes * init_ops_per_element
