@@ -87,7 +87,7 @@ static ssk_decision_t random_transfer(random_hooks_t *state)
     const ssk_plan_t *plan = &state->scenario->plan;
     const ssk_problem_t *p = &state->scenario->problem;
     int32_t n_instances[] = {p->n_workers, p->n_domains, p->n_sockets, 1, p->n_classes};
-    ssk_decision_t d = {.transfer = {.kind = SSK_DECIDE_TRANSFER, .task = SSK_NONE}};
+    ssk_decision_t d = {.transfer = {.kind = SSK_DECIDE_TRANSFER, .task = SSK_NONE, .thief = SSK_NONE}};
     d.transfer.group = rng_below(&state->rng, plan->n_groups);
     d.transfer.instance = rng_below(&state->rng, n_instances[plan->group_scope[d.transfer.group]]);
     d.transfer.to_group = rng_below(&state->rng, plan->n_groups);
@@ -97,6 +97,8 @@ static ssk_decision_t random_transfer(random_hooks_t *state)
     if (rng_chance(&state->rng, 0.3))
         d.transfer.task = rng_below(&state->rng, state->scenario->graph.n_tasks);
     d.transfer.delay_ps = rng_pick(&state->rng, DELAYS, 4);
+    if (plan->group_scope[d.transfer.group] == SSK_SCOPE_WORKER && rng_chance(&state->rng, 0.3))
+        d.transfer.thief = rng_below(&state->rng, p->n_workers);
     return d;
 }
 

@@ -104,7 +104,8 @@ class RandomHooks:
             group = int(self._rng.integers(len(self.group_sizes)))
             pools += [group, int(self._rng.integers(self.group_sizes[group]))]
         count, delay = int(self._rng.integers(1, 4)), int(self._rng.choice([1, 100, 5000, 90_000]))
-        take, entry = (int(self._rng.integers(n)) for n in (3, 40))
+        take, entry, thief = (int(self._rng.integers(n)) for n in (3, 40, 2 * self.n_workers))
+        steals = self.group_sizes[pools[0]] == self.n_workers > thief
         return record_of(
             Transfer(
                 *pools,
@@ -112,6 +113,7 @@ class RandomHooks:
                 delay_ps=0 if at_once else delay,
                 take=(*TAKES, TAKES[0])[take],
                 task=entry if take == len(TAKES) else None,
+                thief=thief if steals else None,
             )
         )
 
