@@ -324,6 +324,7 @@ QUERIES = {
     "holds": {"node": 2, "block": 2},
     "expects": {"node": 2, "block": 2},
     "has_place": {"node": 2, "block": 2},
+    "driver_until_ps": {"node": 2},
     "executed_ps": {"task": 4},
 }
 

@@ -28,6 +28,7 @@ from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.registry import generate_workload
 from tests.engine.test_copies import MB, device_machine
+from tests.engine.test_drivers import driven
 
 CORE_0, CORE_1, DEVICE = 0, 1, 2
 COPY_MS = 1.005
@@ -483,6 +484,19 @@ def test_every_datum_of_a_task_is_asked_for() -> None:
     tasks = graph([4.0], reads=[[0, 1]], device_ms=[NOWHERE])
     result = run(alone("eager", fetch_s=1e-6), tasks)
     assert result.makespan_s == pytest.approx(4.002e-3, rel=1e-7)
+
+
+@pytest.mark.parametrize(("name", "begin_us"), [("dm", 370.0), ("eager", 0.0)])
+def test_a_worker_asks_when_its_driver_has_prepared_the_copies_of_a_round(
+    name: str, begin_us: float
+) -> None:
+    # Both blocks of the task are wanted as soon as it is in a queue of dm, and each takes 10 us to
+    # hand over after 175 us for its allocation. In eager they are wanted when it has been taken.
+    machine = driven(hand_over_us=10, allocation_us=175, chunk=10 * MB)
+    tasks = graph([NOWHERE], reads=[[0, 1]], device_ms=[1.0])
+    result = run(alone(name), tasks, machine)
+    starts = of_kind(result, EventKind.ACQUIRE)
+    assert [time for _, _, time in starts] == pytest.approx([begin_us * 1e-3], abs=1e-9)
 
 
 @pytest.mark.parametrize(("waits", "ends_ms"), [(False, [2.005, 3.010]), (True, [2.005, 4.010])])

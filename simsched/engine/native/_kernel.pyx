@@ -458,6 +458,10 @@ cdef class NativeBackend:
         cdef int32_t n = self._node(node, "has_place: node")
         return bool(ssk_sim_has_place(self.sim, n, self._block(block, "has_place: block")))
 
+    def driver_until_ps(self, node):
+        """Return when the driver of a node will have prepared a copy; 0 when it prepares none."""
+        return ssk_sim_driver_until_ps(self.sim, self._node(node, "driver_until_ps: node"))
+
     def executed_ps(self, task):
         """Return how long a task has been executed; 0 unless the plan times tasks."""
         return ssk_sim_executed_ps(self.sim, _index(self.n_tasks, task, "executed_ps: task"))

@@ -132,6 +132,7 @@ cdef extern from "ssk.h" nogil:
     int ssk_sim_holds(const ssk_sim_t *, int32_t, int32_t)
     int ssk_sim_expects(const ssk_sim_t *, int32_t, int32_t)
     int ssk_sim_has_place(const ssk_sim_t *, int32_t, int32_t)
+    int64_t ssk_sim_driver_until_ps(const ssk_sim_t *, int32_t)
     int64_t ssk_sim_executed_ps(const ssk_sim_t *, int32_t)
     ssk_summary_t ssk_sim_summary(const ssk_sim_t *)
     ssk_worker_counters_t ssk_sim_worker_counters(const ssk_sim_t *, int32_t)

@@ -465,6 +465,10 @@ class Copies:
         """Return whether a block is wanted in a space or on its way there."""
         return place in self._wanted_at or self._coming.get(place, 0) > 0
 
+    def driver_until_ps(self, space: int) -> int:
+        """Return when the driver of a space will have prepared a copy, 0 when it prepares none."""
+        return self._drivers.until_ps(space)
+
     def has_place(self, place: Place) -> bool:
         """Return whether a block has been handed over to a space, or has kept its place there."""
         return self._coming.get(place, 0) > 0 or self._drivers.has_place(place)

@@ -99,8 +99,15 @@ class Drivers:
         self._set_timer(driver, self._costs.driver_look_ps)
 
     def _set_timer(self, driver: int, delay_ps: int) -> None:
-        entity = self._sim.problem.n_workers + driver * len(self._is_device) + driver
-        self._sim.timers[entity] = self._sim.now + delay_ps
+        self._sim.timers[self._entity(driver)] = self._sim.now + delay_ps
+
+    def until_ps(self, driver: int) -> int:
+        """Return when a driver will have prepared the copy that it prepares, 0 without one."""
+        return self._sim.timers[self._entity(driver)] if driver in self.preparing else 0
+
+    def _entity(self, driver: int) -> int:
+        """Return whose timer that of a driver is: the lane from a device to itself."""
+        return self._sim.problem.n_workers + driver * len(self._is_device) + driver
 
     def has_place(self, place: Place) -> bool:
         """Return whether a block has a place on a device."""

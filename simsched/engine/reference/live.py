@@ -72,6 +72,10 @@ class Live:
         has_place = self._copies is not None and self._copies.has_place((block, space))
         return has_place or self._holds(node, block)
 
+    def driver_until_ps(self, node: int) -> int:
+        node = index_below(self._engine.problem.n_nodes, node, "driver_until_ps: node")
+        return 0 if self._copies is None else self._copies.driver_until_ps(self._space(node))
+
     def executed_ps(self, task: int) -> int:
         executed_ps = self._engine.tasks.executed_ps
         task = index_below(len(executed_ps), task, "executed_ps: task")

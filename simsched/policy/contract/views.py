@@ -61,6 +61,9 @@ class EngineState(Protocol):
         its place on a device; elsewhere, whether it is there.
         """
 
+    def driver_until_ps(self, node: int) -> int:
+        """Return when the driver of a node will have prepared a copy, 0 when it prepares none."""
+
     def executed_ps(self, task: int) -> int:
         """Return how long a task has been executed, up to the last segment that is over or left.
 

@@ -258,7 +258,13 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     def _ask(
         self, view: HookView, state: RuntimeState[Q], worker: int
     ) -> tuple[Transfer | Wake, ...]:
-        """Let a worker ask for a task; without one it sleeps unless it has been called."""
+        """Let a worker ask for a task; without one it sleeps unless it has been called.
+
+        What drives a device also prepares its copies, and asks afterwards.
+        """
+        until_ps = view.live.driver_until_ps(state.node[worker])
+        if until_ps > view.live.now_ps():
+            return (Wake(until_ps, worker, state.rank[worker]),)
         state.is_coming[worker] = False
         if state.held[worker] >= (self.device_pipeline if state.is_device[worker] else 1):
             return ()

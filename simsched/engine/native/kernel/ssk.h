@@ -278,6 +278,8 @@ int ssk_sim_holds(const ssk_sim_t *sim, int32_t node, int32_t block);
 int ssk_sim_expects(const ssk_sim_t *sim, int32_t node, int32_t block);
 /* 1 when a node has room for a block that is valid or has been handed over there, or a place from an earlier time. */
 int ssk_sim_has_place(const ssk_sim_t *sim, int32_t node, int32_t block);
+/* When the driver of a node will have prepared the copy that it prepares; 0 when it prepares none. */
+int64_t ssk_sim_driver_until_ps(const ssk_sim_t *sim, int32_t node);
 /* Time that a task has been executed, up to the last segment that it has ended or left; 0 unless the plan times tasks. */
 int64_t ssk_sim_executed_ps(const ssk_sim_t *sim, int32_t task);
 

@@ -83,6 +83,16 @@ int ssk_sim_has_place(const ssk_sim_t *sim, int32_t node, int32_t block)
     return sim->copies.n_coming[place] > 0 || sim->drivers.has_place[place];
 }
 
+int64_t ssk_sim_driver_until_ps(const ssk_sim_t *sim, int32_t node)
+{
+    if (!sim->problem.copies_data || node < 0 || node >= sim->problem.n_nodes)
+        return 0;
+    int32_t space = sim->problem.node_space[node];
+    if (!ssk_driver_is_busy(&sim->drivers, space))
+        return 0;
+    return ssk_timers_time(&sim->timers, sim->problem.n_workers + space * sim->problem.n_spaces + space);
+}
+
 int64_t ssk_sim_executed_ps(const ssk_sim_t *sim, int32_t task)
 {
     return sim->plan.times_tasks && task >= 0 && task < sim->graph.n_tasks ? sim->executed_ps[task] : 0;
