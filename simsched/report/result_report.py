@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from io import BytesIO, StringIO
@@ -79,8 +80,13 @@ def report_html(result: ResultData, command: Sequence[str] = ()) -> str:
     machines = _different(cells, lambda cell: text(describe(cell.machine_model)))
     workloads = _different(cells, lambda cell: (cell.workload, str(cell.sweep)))
     policies = _different(cells, lambda cell: cell.policy_content or str(cell.policy))
-    template = files("simsched.report").joinpath("report.html.jinja").read_text("utf-8")
+    own = files("simsched.report")
+    template = own.joinpath("report.html.jinja").read_text("utf-8")
+    script = own.joinpath("report.js").read_text("utf-8")
     return environment.from_string(template).render(
+        script=script,
+        # The page allows this script and no other.
+        script_hash="sha256-" + b64encode(sha256(script.encode()).digest()).decode(),
         name=result.experiment.name,
         description=result.experiment.description.strip(),
         remark=result.experiment.remark.strip(),

@@ -66,7 +66,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.open[-1:] != ["style"]:
+        if self.open[-1:] not in (["style"], ["script"]):
             self.words.append(data)
 
     @property
@@ -77,7 +77,7 @@ class Page(HTMLParser):
 def test_a_report_has_everything_and_loads_nothing(result: Result, tmp_path: Path) -> None:
     page = Page((result.report(tmp_path / "report.html")).read_text("utf-8"))
     assert page.open == []
-    assert "script" not in page.tags
+    assert page.tags.count("script") == 1  # it sorts tables
     assert all(address.startswith(("data:image/png;base64,", "#")) for address in page.addresses)
     assert 'Stealing <fast> & "slow".' in page.text
     assert "sharing <b>" in page.text

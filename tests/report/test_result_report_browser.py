@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -40,6 +41,15 @@ def picture(page: Path, size: tuple[int, int], *options: str) -> np.ndarray:
     return imread(file)[..., :3]
 
 
+def asked(page: Path, expression: str, *options: str) -> str:
+    """Return the value of an expression of JavaScript in a page that allows it."""
+    probe = page.parent / "probe.html"
+    script = f"<script>document.title = {expression};</script></body>"
+    text = re.sub("script-src '[^']*'", "script-src 'unsafe-inline'", page.read_text("utf-8"))
+    probe.write_text(text.replace("</body>", script), "utf-8")
+    return browse(probe, "--dump-dom", *options).split("<title>")[1].split("</title>")[0]
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = simsched.run(
@@ -60,17 +70,36 @@ def test_light_and_dark_surroundings(page: Path) -> None:
 
 def test_a_telephone_scrolls_down_only(page: Path) -> None:
     # The page asks itself: it is no wider than the window, wide tables scroll on their own.
-    probe = page.parent / "probe.html"
-    measure = (
-        "<script>document.title = document.documentElement.scrollWidth + ' ' + innerWidth;"
-        "</script></body>"
-    )
-    text = page.read_text("utf-8").replace("</body>", measure)
-    probe.write_text(text.replace("default-src 'none'", "default-src 'unsafe-inline'"), "utf-8")
-    shown = browse(probe, f"--window-size={PHONE[0]},{PHONE[1]}", "--dump-dom")
-    wide, window = shown.split("<title>")[1].split("</title>")[0].split()
+    measure = "document.documentElement.scrollWidth + ' ' + innerWidth"
+    wide, window = asked(page, measure, f"--window-size={PHONE[0]},{PHONE[1]}").split()
     assert int(wide) <= int(window)
     assert picture(page, PHONE).shape[1] == PHONE[0]
+
+
+def test_tables_sort_and_filter(page: Path) -> None:
+    press = "document.querySelectorAll('table.sortable th button')[{}].click()"
+    column = (
+        "[...document.querySelectorAll('table.sortable tbody tr')]"
+        ".filter(row => !row.hidden).map(row => row.cells[{}].textContent).join('|')"
+    )
+    texts = [
+        asked(page, f"({';'.join([press.format(2)] * n)}, {column.format(2)})".replace(";", ","))
+        for n in (1, 2)
+    ]
+    up, down = ([float(text.split(" ±")[0]) for text in cells.split("|")] for cells in texts)
+    assert up == sorted(up) != down == up[::-1]
+    words = "(box => (box.value = 'SHARING fork', box.dispatchEvent(new Event('input'))))"
+    typed = f"({words}(document.querySelector('input')), {column.format(1)})"
+    assert asked(page, typed) == "work_sharing"
+
+
+def test_the_page_allows_its_own_script_only(page: Path) -> None:
+    # As it is written: the script has run if there is something to type words into.
+    assert 'type="search"' in browse(page, "--dump-dom")
+    probe = page.parent / "other.html"
+    script = "<script>document.title = 'other'</script></body>"
+    probe.write_text(page.read_text("utf-8").replace("</body>", script), "utf-8")
+    assert "<title>other" not in browse(probe, "--dump-dom")
 
 
 def test_nothing_is_reported_as_wrong(page: Path) -> None:
