@@ -22,7 +22,7 @@ def blocks(kind: str) -> list[str]:
 @pytest.mark.slow
 def test_commands(simsched: Command) -> None:
     commands = [shlex.split(line)[1:] for block in blocks("sh") for line in block.splitlines()]
-    assert len(commands) == 11
+    assert len(commands) == 13
     outputs = []
     for words in commands:
         code, output, messages = simsched(*words)
@@ -34,7 +34,8 @@ def test_commands(simsched: Command) -> None:
     assert "sample_pages = 8" in outputs[4]
     assert "rows = 1024" in outputs[5]
     assert "cilk[placement=interleave]" in outputs[6]
-    assert "x10_places" in outputs[9]
+    assert "heft" in outputs[9]
+    assert "x10_places" in outputs[11]
     assert Path("cholesky.graphml").is_file()
     assert Path("machine.schema.json").is_file()
 
