@@ -295,7 +295,7 @@ def check(
     """Check a file without running it and say what it contains."""
     from simsched.report.check import check_file
 
-    lines, warnings = check_file(file)
+    lines, warnings = check_file(file, complete=strict)
     if strict and warnings:
         raise ConfigurationError("; ".join(warnings))
     warn(warnings, quiet=quiet)

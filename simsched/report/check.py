@@ -25,11 +25,12 @@ EXPERIMENT_KEYS = {"policies", "machines", "workloads", "seeds"}
 MEASUREMENT_KEYS = {"policies", "programs", "repetitions", "warmup", "seed"}
 
 
-def check_file(name: str) -> tuple[list[str], list[str]]:
+def check_file(name: str, *, complete: bool = False) -> tuple[list[str], list[str]]:
     """Check a file of any kind; return what it contains, and what looks like a mistake in it.
 
     A task graph may have options, such as ``my.dot[cost=size, cost_unit=ops]``. A Python file with
-    policies, workloads or placements is executed; ``FILE.py:NAME`` is one thing in it.
+    policies, workloads or placements is executed; ``FILE.py:NAME`` is one thing in it. All runs of
+    an experiment are tried, however long it takes, if the check is to be `complete`.
     """
     if is_directory(Path(name)):
         raise ConfigurationError(f"{name}: found a directory, accepted: a file")
@@ -51,7 +52,7 @@ def check_file(name: str) -> tuple[list[str], list[str]]:
     kind = kind_of(document)
     if kind == "experiment":
         study = Study.from_yaml(document)
-        doubtful = [f"{path}: {text}" for text in said(check_runs(study))]
+        doubtful = [f"{path}: {text}" for text in said(check_runs(study, complete=complete))]
         return [f"{path}: experiment with {plural(len(study.cells), 'run')}: correct"], doubtful
     if kind == "claims":
         family = load_family(document)

@@ -72,7 +72,7 @@ def test_strict_refuses_them_before_and_after_runs(tmp_path: Path) -> None:
 
 
 def test_commands_say_so_before_they_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "odd.yaml"
     file.write_text(
@@ -89,6 +89,9 @@ def test_commands_say_so_before_they_run(
     assert main(["run", str(file), *output, "--strict"]) == 2
     assert main(["check", str(file)]) == 0
     assert LINE in capsys.readouterr().err
+    monkeypatch.setattr("simsched.experiment.rehearsal.CHECK_S", -1.0)
+    assert main(["check", str(file)]) == 0
+    assert LINE not in capsys.readouterr().err  # no time
     assert main(["check", str(file), "--strict"]) == 2
     assert LINE in capsys.readouterr().err
     report = tmp_path / "odd.html"
