@@ -21,7 +21,7 @@ from simsched.trace.schema import EVENT_COLUMNS, EventKind
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import is_graph_file, workload_spec
 from simsched.workload.presets import is_preset_file, list_presets, make_workload
-from simsched.workload.registry import find_workload, generate_workload, list_workloads
+from simsched.workload.registry import find_workload, list_workloads
 
 #: Hooks that are called while tasks run.
 FINE_HOOKS = tuple(n for n in vars(Policy) if n.startswith("on_") and n != "on_iteration")
@@ -192,7 +192,7 @@ def _small(text: str) -> Workload:
     name, params = workload_spec(text)
     if is_graph_file(text) or name in list_presets() or is_preset_file(name):
         return make_workload(text)
-    return generate_workload(name, {**find_workload(name).small, **params})
+    return make_workload(name, {**find_workload(name).small, **params})
 
 
 def number_of_cases(

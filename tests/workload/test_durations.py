@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import simsched
+from simsched.engine.conformance import run_conformance
 from simsched.engine.run import simulate
 from simsched.files.errors import SimschedError
 from simsched.machine import load_machine
@@ -100,6 +101,13 @@ def test_both_engines_execute_what_is_drawn() -> None:
     machine, policy = load_machine("toy_1fast_3slow"), make_policy("heft")
     found = [simulate(machine, program, policy, backend=b).makespan_s for b in ("native", "simpy")]
     assert found == pytest.approx([12.0, 12.0])  # of 2 iterations of 2 tasks of 3 s
+
+
+def test_engines_agree_on_trees_whose_iterations_differ() -> None:
+    case = {"workloads": ["heat[durations=exponential]"], "machines": ["toy_1fast_3slow"]}
+    (found,) = run_conformance(policies=["cilk"], **case)
+    assert (found.difference, found.refused, found.left_out) == ("", "", "")
+    assert found.events > 0
 
 
 def test_an_imported_program_in_an_experiment(tmp_path: Path) -> None:
