@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from simsched.cli.output import check_output, print_json
 from simsched.cli.run import ExperimentOptions, run_file, with_shared_options
+from simsched.files.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from simsched.experiment.study import Study
 
 
 @with_shared_options
@@ -24,18 +28,38 @@ def report_command(
             help="The file; by default report.html in the directory of the results.",
         ),
     ] = None,
+    runs: Annotated[
+        Path | None,
+        typer.Option(
+            "--runs",
+            metavar="DIR",
+            help="Where `simsched run --output` has stored the runs; found without it if DIR is "
+            "here or one level below.",
+        ),
+    ] = None,
 ) -> None:
     """Write the report of an experiment: one HTML file with all of it.
 
     Runs that are stored already are not repeated.
     """
+    from simsched.experiment.query import RUNS, directory_with
     from simsched.report.result_report import write_report
 
     check_output(output, ".html")
-    result = run_file(asked)
+    if runs is not None and not (runs / RUNS).is_file():
+        accepted = "a directory that simsched run --output has filled"
+        raise ConfigurationError(f"--runs: {runs}: found no {RUNS}, accepted: {accepted}")
+
+    def place(study: Study) -> Path | None:
+        if runs is not None or study.directory is None:
+            return runs
+        return directory_with([cell.key for cell in study.cells], study.directory)
+
+    result = run_file(asked, place)
     assert result.outcome.output is not None
+    where = [] if runs is None else ["--runs", str(runs)]
     path = output or result.outcome.output / "report.html"
-    write_report(result, path, ["simsched", "report", *asked.words()])
+    write_report(result, path, ["simsched", "report", *asked.words(), *where])
     if asked.as_json:
         print_json({"report": str(path), "runs": len(result.rows)})
     else:

@@ -25,6 +25,8 @@ from simsched.cli.options import (
 from simsched.cli.output import JsonOption, QuietOption, console_on, warn
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from simsched.experiment.study import Study
     from simsched.report.result import Result
 
@@ -103,8 +105,13 @@ def with_shared_options(command: Callable[..., None]) -> Callable[..., None]:
     return spread
 
 
-def run_file(asked: ExperimentOptions, **how: Any) -> Result:
-    """Run an experiment with what the command line changes, and further run options."""
+def run_file(
+    asked: ExperimentOptions, place: Callable[[Study], Path | None] | None = None, **how: Any
+) -> Result:
+    """Run an experiment with what the command line changes, and further run options.
+
+    `place` returns the directory of its results, if it has one.
+    """
     from simsched import api
     from simsched.experiment.progress import ProgressBar
     from simsched.experiment.runner import RunOptions
@@ -112,9 +119,12 @@ def run_file(asked: ExperimentOptions, **how: Any) -> Result:
     console = console_on(sys.stderr)
     progress = None if asked.quiet else lambda total: ProgressBar(total, console)
     with interruptible(quiet=asked.quiet):
+        study = asked.study()
+        if place is not None:
+            how["output"] = place(study)
         hear = partial(warn, quiet=asked.quiet)
         options = RunOptions(asked.jobs, progress=progress, strict=asked.strict, warn=hear, **how)
-        return api.run_study(asked.study(), options)
+        return api.run_study(study, options)
 
 
 @contextmanager

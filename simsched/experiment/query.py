@@ -7,7 +7,7 @@ column by column. The SQL engine itself may not touch any file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
@@ -63,6 +63,27 @@ def stored_experiments(places: Places = STORE) -> list[StoredExperiment]:
             events = tuple(sorted((file.parent / "events").glob("*.parquet")))
             found.setdefault(file.resolve(), StoredExperiment(name, file, events))
     return list(found.values())
+
+
+def directory_with(keys: Collection[str], own: Path) -> Path:
+    """Return the directory with the results of exactly these runs.
+
+    That is their experiment's `own`, or one below the working directory, at most two levels deep,
+    as ``simsched run --output`` has filled it. Where there is none it is their own.
+    """
+    here = Path()
+    others = [*sorted(here.glob(f"*/{RUNS}")), *sorted(here.glob(f"*/*/{RUNS}"))]
+    wanted = set(keys)
+    fitting = (file.parent for file in [own / RUNS, *others] if _keys(file) == wanted)
+    return next(fitting, own)
+
+
+def _keys(file: Path) -> set[str]:
+    """Return the keys of stored runs; of a file that cannot be read, there are none."""
+    try:
+        return set(pq.read_table(file, columns=["key"]).column("key").to_pylist())
+    except (OSError, KeyError, pa.ArrowException):
+        return set()
 
 
 def results(places: Places = STORE) -> pd.DataFrame:

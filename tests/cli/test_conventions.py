@@ -248,6 +248,6 @@ def test_a_remark_stands_below_the_results(simsched: Command, tmp_path: Path) ->
     )
     code, output, _ = simsched("run", "e.yaml", "-j", 1)
     assert code == 0
-    assert output.index("cilk") < output.index("Mind the gap.") < output.index("runs simulated")
+    assert output.index("cilk") < output.index("Mind the gap.") < output.index("1 run simulated")
     assert "Mind the gap." not in simsched("run", "e.yaml", "-j", 1, "--quiet")[1]
     assert json.loads(simsched("run", "e.yaml", "-q", "--json")[1])["remark"] == "Mind the gap."

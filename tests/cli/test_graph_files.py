@@ -64,7 +64,7 @@ def test_show_check_and_export_take_files_with_options(simsched):
     document = json.loads(simsched("show", "workload", SPEC, "--json")[1])
     assert document["iteration"]["edges"] == 1
     assert {"name": "cost_unit", "value": "ops"} in document["parameters"]
-    assert simsched("check", SPEC)[1].startswith("d.dot: task graph, 2 tasks, 1 edges: correct\n")
+    assert simsched("check", SPEC)[1].startswith("d.dot: task graph, 2 tasks, 1 edge: correct\n")
     assert simsched("export", SPEC, "o.graphml")[0] == 0
     code, output, _ = simsched("show", "workload", "o.graphml")
     assert (code, "1 blocks, 700 bytes of data" in output) == (0, True)
@@ -118,7 +118,7 @@ def test_brackets_in_paths_are_no_options(simsched):
     twice = makespans(simsched, "--set", "workloads.0.iterations=2")
     assert list(twice.values()) == pytest.approx([0.014], rel=1e-3)
     assert simsched("show", "workload", spec)[0] == 0
-    assert simsched("check", spec)[1].startswith("my[1]/x[2].dot: task graph, 2 tasks, 1 edges")
+    assert simsched("check", spec)[1].startswith("my[1]/x[2].dot: task graph, 2 tasks, 1 edge:")
     assert simsched("export", spec, "o.graphml")[0] == 0
 
 

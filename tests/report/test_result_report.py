@@ -127,9 +127,35 @@ def test_the_command_writes_the_command(
     assert "1 run;" in text
 
 
+def test_runs_of_another_output_are_found(
+    experiment: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They were simulated a second time."""
+    assert main(["run", str(experiment), "--quiet", "-o", "my/first"]) == 0
+    capsys.readouterr()
+    stored = sorted((tmp_path / "my/first/cells").iterdir())
+    times = [file.stat().st_mtime_ns for file in stored]
+    assert main(["report", str(experiment), "--quiet"]) == 0
+    assert capsys.readouterr().out == "my/first/report.html\n"
+    (tmp_path / "my").rename(tmp_path / "deep")
+    (tmp_path / "my").mkdir()
+    (tmp_path / "deep").rename(tmp_path / "my/deep")  # too deep to be looked for
+    words = ["--runs", "my/deep/first"]
+    assert main(["report", str(experiment), "--quiet", *words]) == 0
+    assert capsys.readouterr().out == "my/deep/first/report.html\n"
+    page = Page((tmp_path / "my/deep/first/report.html").read_text("utf-8"))
+    assert "--runs my/deep/first" in page.text
+    stored = sorted((tmp_path / "my/deep/first/cells").iterdir())
+    assert [file.stat().st_mtime_ns for file in stored] == times
+    # Other runs, some of which are stored there, go to the experiment's own directory.
+    assert main(["report", str(experiment), "--quiet", "--set", "seeds=1"]) == 0
+    assert capsys.readouterr().out == "results/small/report.html\n"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["small.yaml", "--runs", "nowhere"], "--runs: nowhere: found no runs.parquet, accepted"),
         (["small.yaml", "-o", "report.pdf"], "--output: found 'report.pdf', accepted: a name in"),
         (["small.yaml", "-o", "nowhere/report.html"], "nowhere"),
         (["smal.yaml"], "did you mean 'small.yaml'"),
