@@ -264,10 +264,6 @@ def idle_spans(
     time = events["time_ps"][row].astype(np.int64)
     end = np.append(time[1:], makespan_ps)
     end[np.append(worker[1:] != worker[:-1], True)] = makespan_ps
-    fails = np.full(n_workers, len(trace))
-    failures = rows_of(trace, EventKind.FAILURE)
-    fails[events["worker"][failures]] = failures
-    code[(code != 0) & (row >= fails[worker])] = _HAS_FAILED
     chosen = (code != 0) & (end > time)
     iteration = np.searchsorted(starts, row[chosen], side="right") - 1
     return IdleSpans(worker[chosen], time[chosen], end[chosen], code[chosen], iteration), given

@@ -11,17 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.analysis.idle import IdleCauses, idle_causes
+from simsched.analysis.path import critical_path
 from simsched.analysis.waterfall import time_parts
 from simsched.engine.run import simulate
 from simsched.files.errors import SimschedError
+from simsched.machine import load_machine
 from simsched.machine.model import Change, CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy
-from simsched.policy.contract.base import AcquireStep, Plan, PlanView, Transfer
+from simsched.policy.contract.base import AcquireStep, Plan, PlanView, Transfer, Uniform
 from simsched.testing.cases import small_cases
 from simsched.trace.run import Run
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.registry import generate_workload
 from tests.engine.instances import (
     HookPolicy,
     RandomPolicy,
@@ -118,6 +121,27 @@ def test_one_worker_creates_the_tasks_of_others(backend: str) -> None:
     policy = make_policy("random_stealing", {"spawn": "parent_first"})
     found = causes(backend, two(), graph, policy)
     assert found == {("unfolding", ""): [0, 3], ("tail", ""): [0, 2]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneIsChoosy(Deciding):
+    """Only the first worker takes from a pool that holds a single task."""
+
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
+        acquire = (
+            AcquireStep("worker", "own", "oldest", ("head_worker",)),
+            AcquireStep("worker", "anywhere", "oldest", ("head_worker",)),
+            AcquireStep("worker", "own", "oldest", ("not_head_worker",), choice=Uniform(least=2)),
+        )
+        return replace(super().plan(view, state, graph), acquire=acquire)
+
+
+def test_a_worker_may_leave_tasks_in_its_own_pool(backend: str) -> None:
+    graph = build_graph([2000.0, 3000.0])
+    assert causes(backend, two(), graph, OneIsChoosy(owner=(0, 1))) == {
+        ("none given", "kept: pool worker of its own"): [0, 2],
+        ("none given", "tail"): [0, 3],
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,3 +248,19 @@ def test_a_run_without_trace_is_refused() -> None:
     run = simulate(two(), Workload("w", build_graph([1.0])), make_policy("cilk_a"))
     with pytest.raises(ValueError, match="no event trace"):
         idle_causes(run)
+
+
+@pytest.mark.parametrize("policy", ["dmdas", "heteroprio", "eager", "lws"])
+def test_copies_of_data_are_waited_for(backend: str, policy: str) -> None:
+    sizes = {"tiles": 6, "tile_size": 960, "element_bytes": 4, "costs": "measured"}
+    run = simulate(
+        load_machine("attila"),
+        generate_workload("cholesky", sizes),
+        make_policy(policy),
+        backend=backend,
+        events=True,
+    )
+    found = checked(run)
+    assert sum(critical_path(run).by_activity().values()) == run.summary.makespan_ps
+    # Between two kernels of its chain a device waits for the tiles of the second one.
+    assert found.ps["on its way", "copy"].sum() > 0
