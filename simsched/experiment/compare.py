@@ -79,16 +79,21 @@ class Difference:
         return found
 
     @property
-    def remarks(self) -> list[str]:
-        """Why one is shorter than the other, in sentences; none where nothing stands out."""
-        sides = self.first, self.second
-        words = [side.label.split() for side in sides]
+    def names(self) -> tuple[str, str, str]:
+        """What the labels begin with in common, and what is left of each."""
+        words = [side.label.split() for side in (self.first, self.second)]
         alike = 0
         while alike < min(map(len, words)) - 1 and words[0][alike] == words[1][alike]:
             alike += 1
+        common, *rest = (" ".join(each) for each in (words[0][:alike], *(w[alike:] for w in words)))
+        return common, rest[0], rest[1]
+
+    @property
+    def remarks(self) -> list[str]:
+        """Why one is shorter than the other, in sentences; none where nothing stands out."""
         facts = [
-            Facts(" ".join(own[alike:]), side.makespan_s, side.seconds, side.metrics, side.idle_s)
-            for side, own in zip(sides, words, strict=True)
+            Facts(name, side.makespan_s, side.seconds, side.metrics, side.idle_s)
+            for side, name in zip((self.first, self.second), self.names[1:], strict=True)
         ]
         return remarks(Pair(*facts))
 

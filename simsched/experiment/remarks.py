@@ -233,11 +233,19 @@ def _points(pair: Pair, column: str, what: str) -> Iterator[str]:
         yield f"{second:.3g} instead of {first:.3g} % {what}"
 
 
-def _counts(pair: Pair, column: str, what: str, scale: float = 1.0) -> Iterator[str]:
-    """Yield the numbers of both sides if they differ."""
+def _counts(pair: Pair, column: str, what: str) -> Iterator[str]:
+    """Yield the numbers of both sides if they differ; times and sizes in units that fit."""
     first, second = pair.metric(column)
-    if max(first, second) >= LEAST_RATIO * max(min(first, second), 1e-300):
-        yield f"{second / scale:,.4g} instead of {first / scale:,.4g} {what}"
+    if max(first, second) < LEAST_RATIO * max(min(first, second), 1e-300):
+        return
+    if column.endswith("_s"):
+        yield f"{_instead(first, second)} {what}"
+    elif column.endswith("_bytes"):
+        sizes = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+        scale, unit = next((s for s in sizes if max(first, second) >= s[0]), (1.0, "B"))
+        yield f"{second / scale:.3g} instead of {first / scale:.3g} {unit} {what}"
+    else:
+        yield f"{second:,.4g} instead of {first:,.4g} {what}"
 
 
 def _traffic(pair: Pair) -> Iterator[str]:
@@ -247,7 +255,7 @@ def _traffic(pair: Pair) -> Iterator[str]:
     kinds = [name for name in names if f"local_{name}_bytes" in pair.first.metrics]
     for kind in kinds[-1:] if len(kinds) == 2 else kinds:
         yield from _points(pair, f"{kind}_percent", f"of bytes come from {kind.upper()}")
-    yield from _counts(pair, "memory_bytes", "GB come from memory", 1e9)
+    yield from _counts(pair, "memory_bytes", "come from memory")
 
 
 @rule
@@ -284,7 +292,7 @@ def in_tasks(pair: Pair) -> Remark | None:
 @rule
 def computing(pair: Pair) -> Remark | None:
     """Look at operations: on faster or slower cores, or executed again."""
-    wasted = _counts(pair, "wasted_s", "s go into executions without result")
+    wasted = _counts(pair, "wasted_s", "go into executions without result")
     return _remark(pair, COMPUTE.__eq__, "compute", "", wasted)
 
 
@@ -367,12 +375,12 @@ def spawning(pair: Pair) -> Remark | None:
 @rule
 def migrating(pair: Pair) -> Remark | None:
     """Look at copies of data, page faults and moves of pages."""
-    moved = _counts(pair, "migrated_bytes", "GB are moved", 1e9)
+    moved = _counts(pair, "migrated_bytes", "are moved")
     return _remark(pair, MIGRATION.__eq__, "spend", "on moving data", moved)
 
 
 @rule
 def between(pair: Pair) -> Remark | None:
     """Look at barriers, the policy's work and its migrations between iterations."""
-    work = _counts(pair, "policy_work_s", "s are the policy's work")
+    work = _counts(pair, "policy_work_s", "are the policy's work")
     return _remark(pair, BETWEEN.__eq__, "wait", "between iterations", work)

@@ -24,7 +24,8 @@ def difference_table(found: Difference) -> Table:
     first, second = found.first, found.second
     title, factor = scaled("time_s", [first.makespan_s, second.makespan_s])
     unit = title.partition(" ")[2]
-    sides = (f"A: {first.label} {unit}", f"B: {second.label} {unit}")
+    where, *names = found.names
+    sides = tuple(f"{side}: {name} {unit}" for side, name in zip("AB", names, strict=True))
 
     def row(name: str, before: float, after: float) -> tuple[str, ...]:
         change = found.cleared(after - before)
@@ -37,7 +38,7 @@ def difference_table(found: Difference) -> Table:
         left=("part",),
         fold=sides,
         whole=("part",),
-        title="Where the time went, per worker",
+        title=f"Where the time went, per worker{f': {where}' if where else ''}",
     )
     table.add_section()
     table.add_row(*row("makespan", first.makespan_s, second.makespan_s), style="bold")

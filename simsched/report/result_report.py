@@ -19,13 +19,18 @@ import matplotlib as mpl
 from jinja2 import Environment, StrictUndefined
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from rich.table import Table
 from ruamel.yaml import YAML
 
+from simsched.experiment.cells import Cell
+from simsched.experiment.compare import Difference, measure_side
 from simsched.experiment.study import Study
+from simsched.experiment.summary import Row
 from simsched.files.atomic import write_text
 from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.yaml_reader import Document
 from simsched.report.claims import plain_claim
+from simsched.report.compare import tables
 from simsched.report.plots import draw_matrix, plot_bandwidth, plot_comparison
 from simsched.report.result_data import ResultData
 from simsched.report.show import describe, html
@@ -40,6 +45,8 @@ MAX_PICTURES = 12
 #: Packages whose version can change results or their presentation.
 PACKAGES = ("simsched", "numpy", "scipy", "simpy", "networkx", "pandas", "matplotlib")
 DPI = 110
+#: Of runs that are simulated again to say where their time went, at most; a minute for all of them.
+MAX_EVENTS = 3_000_000
 
 _DARK: dict[Any, str] = {
     "text.color": "#e6e6e6",
@@ -96,6 +103,7 @@ def report_html(result: ResultData, command: Sequence[str] = ()) -> str:
         head=head,
         rows=rows,
         remarks=result.remarks,
+        explanations=list(_explanations(result)),
         marks=fit_notes(result.lines[:MAX_LINES]),
         n_names=head.index("policy") + 1,
         left_out=max(0, len(result.lines) - MAX_LINES),
@@ -112,6 +120,39 @@ def report_html(result: ResultData, command: Sequence[str] = ()) -> str:
         + [("Python", platform.python_version()), ("system", platform.platform(terse=True))],
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def _explanations(result: ResultData) -> Iterator[dict[str, Any]]:
+    """Yield where the time of the baseline and of the shortest policy went, place by place.
+
+    Runs are simulated again with their events, as long as these are no more than `MAX_EVENTS`.
+    """
+    places: dict[tuple[str, str, str], dict[str, list[tuple[Cell, Row]]]] = {}
+    for cell, row in zip(result.cells, result.rows, strict=True):
+        place = places.setdefault((cell.machine, cell.workload, str(cell.sweep)), {})
+        place.setdefault(cell.policy, []).append((cell, row))
+    room = MAX_EVENTS
+    for policies in places.values():
+        base = policies.pop(result.baseline, None)
+        if base is None or not policies:
+            continue
+        best = min(policies.values(), key=lambda runs: sum(row["makespan_s"] for _, row in runs))
+        room -= sum(int(row["events"]) for _, row in (*base, *best))
+        if room < 0:
+            return
+        found = Difference(*(measure_side([cell for cell, _ in runs]) for runs in (base, best)))
+        yield {
+            "title": "{}: {} and {}".format(*found.names),
+            "remarks": found.remarks,
+            "tables": [_plain(table) for table in tables(found)],
+        }
+
+
+def _plain(table: Table) -> dict[str, Any]:
+    """Return a table of the terminal as plain text."""
+    columns = [[str(cell) for cell in column.cells] for column in table.columns]
+    heads = [str(column.header) for column in table.columns]
+    return {"title": table.title, "head": heads, "rows": list(zip(*columns, strict=True))}
 
 
 def _different(cells: Sequence[Any], key: Callable[[Any], str | tuple[str, ...]]) -> list[Any]:

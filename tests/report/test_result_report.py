@@ -14,6 +14,7 @@ from simsched import Result
 from simsched.cli.app import main
 from simsched.files.errors import ConfigurationError
 from simsched.files.yaml_reader import read_document
+from simsched.report import result_report
 
 EXPERIMENT = """\
 name: small
@@ -89,6 +90,20 @@ def test_a_report_has_everything_and_loads_nothing(result: Result, tmp_path: Pat
     assert "4 sockets, 4 NUMA domains, 16 cores" in page.text
     assert re.search(r"depth\s*4", page.text)
     assert "work_sharing" in page.text
+
+
+def test_a_report_says_where_the_time_went(
+    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = result.report(tmp_path / "report.html")
+    words = Page(file.read_text("utf-8")).words
+    for said in ("Where the time went", "idle", "parallel efficiency", "makespan"):
+        assert said in [word.strip() for word in words]
+    for sentence in result.remarks:
+        assert sentence in words
+    monkeypatch.setattr(result_report, "MAX_EVENTS", 0)
+    result.report(file)
+    assert "Where the time went" not in Page(file.read_text("utf-8")).words
 
 
 def test_a_report_says_how_to_repeat_it(result: Result, tmp_path: Path) -> None:
