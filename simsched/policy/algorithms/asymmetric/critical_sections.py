@@ -58,9 +58,9 @@ class CriticalSections(ThreadScheduler):
     def on_finish(self, view: HookView, state: Queues, task: int, worker: int) -> None:
         """Note when a thread reaches its critical section."""
         super().on_finish(view, state, task, worker)
-        graph, thread = view.workload.graph, state.thread_of(task)
         if not state.is_used or state.is_critical[state.task_class[task]]:
             return
+        graph, thread = view.workload.graph, state.thread_of(task)
         following = state.task_class[graph.succ[graph.succ_ptr[task] : graph.succ_ptr[task + 1]]]
         if (state.is_critical[following] & (state.thread[following] == thread)).any():
             _waiting_since_ps(state)[thread] = view.live.now_ps()
