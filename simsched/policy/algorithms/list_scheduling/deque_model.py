@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
-import numpy as np
-
-from simsched.files.units import PS_PER_S
 from simsched.policy import HookView, PlanView, param, preset, register
-from simsched.policy.parts.runtime_queues import QueuedRuntime
+from simsched.policy.parts.expected_ends import ExpectedEnds, costs_by_worker
 from simsched.policy.parts.runtime_state import RuntimeState
-from simsched.policy.parts.schedules import worker_costs
 from simsched.policy.parts.task_queue import TaskQueue
 from simsched.policy.parts.transfer_model import TransferModel
-from simsched.workload.graph import TaskGraph
 
 POPS = ("first", "ready")
 
@@ -49,17 +43,9 @@ class Model:
 State = RuntimeState[Model]
 
 
-def costs_by_worker(view: PlanView, graph: TaskGraph) -> list[list[int]]:
-    """Return the expected time of every task on each worker, in picoseconds."""
-    row, cost_s = worker_costs(view, graph)
-    cost_ps = np.rint(np.where(np.isfinite(cost_s), cost_s, 0.0) * PS_PER_S)
-    lists = cost_ps.astype(np.int64).tolist()
-    return [lists[r] for r in row.tolist()]
-
-
 @register("dmda")
 @dataclass(frozen=True, kw_only=True)
-class DequeModel(QueuedRuntime[Model]):
+class DequeModel(ExpectedEnds[Model]):
     """A queue for each worker; a ready task joins the one with the best expected end.
 
     Parameters
@@ -73,11 +59,6 @@ class DequeModel(QueuedRuntime[Model]):
         fewest bytes to read that are not on its node, of equal ones that with the fewest that are
         not expected there either, then that with the fewest bytes, also of what it only writes,
         that have no place there.
-    alpha, beta : float
-        Weights of the computation and of the transfers.
-    bus_slowdown : float
-        Transfers are expected to take this times the number of devices as long as alone, in
-        proportion to their bytes; 0 ignores bytes.
 
     Notes
     -----
@@ -104,21 +85,15 @@ class DequeModel(QueuedRuntime[Model]):
     data_aware: bool = param(True)
     sorted_queues: bool = param(False)
     pop: str = param("first", choices=POPS)
-    alpha: float = param(1.0, low=0.0)
-    beta: float = param(1.0, low=0.0)
-    bus_slowdown: float = param(2.0, low=0.0)
-
-    fetches_queued: ClassVar[bool] = True
 
     def knows_priorities(self) -> bool:
         return self.sorted_queues
 
     def open_queues(self, view: PlanView, state: State) -> None:
-        n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
         state.queues = Model(
             cost_ps=costs_by_worker(view, state.graph),
             workers={worker: WorkerQueue(TaskQueue()) for worker in state.order},
-            transfers=TransferModel(view.machine, self.bus_slowdown * max(1, n_devices)),
+            transfers=self.transfer_model(view, state),
             length_ps={},
             transfer_ps={},
             chosen={},
@@ -151,24 +126,17 @@ class DequeModel(QueuedRuntime[Model]):
     ) -> tuple[int, int]:
         """Return the worker with the smallest fitness, and the time of copies."""
         model = state.queues
-        penalty: dict[int, int] = {}
-        ends: list[tuple[int, int, int]] = []
-        for worker in state.order:
-            if not state.able[worker][task]:
-                continue
-            length = model.cost_ps[worker][task]
-            queue, node = model.workers[worker], state.node[worker]
-            if node not in penalty:
-                penalty[node] = (
-                    model.transfers.penalty_ps(view, state.graph, task, node, released)
-                    if self.data_aware
-                    else 0
-                )
-            begin = max(max(queue.start_ps, now) + queue.length_ps, now + penalty[node])
-            ends.append((worker, begin + length, penalty[node]))
-        earliest = min(end for _, end, _ in ends)
-        worker, _, cost = min(ends, key=lambda e: self.alpha * (e[1] - earliest) + self.beta * e[2])
-        return worker, cost
+
+        def end_ps(worker: int) -> int:
+            queue = model.workers[worker]
+            return max(queue.start_ps, now) + queue.length_ps
+
+        def copy_ps(node: int) -> int:
+            if not self.data_aware:
+                return 0
+            return model.transfers.penalty_ps(view, state.graph, task, node, released)
+
+        return self.fittest(state, task, now, model.cost_ps, end_ps, copy_ps)
 
     def choose(self, view: HookView, state: State, worker: int) -> int | None:
         """Take a task out of the worker's queue."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 from simsched.policy import HookView, PlanView, param, register
-from simsched.policy.algorithms.list_scheduling.deque_model import costs_by_worker
-from simsched.policy.parts.runtime_queues import QueuedRuntime
+from simsched.policy.parts.expected_ends import ExpectedEnds, costs_by_worker
 from simsched.policy.parts.runtime_state import RuntimeState
 from simsched.policy.parts.task_queue import TaskQueue
 from simsched.policy.parts.transfer_model import TransferModel
@@ -49,18 +47,13 @@ State = RuntimeState[Tree]
 
 @register("modular_heft")
 @dataclass(frozen=True, kw_only=True)
-class ModularHeft(QueuedRuntime[Tree]):
+class ModularHeft(ExpectedEnds[Tree]):
     """A sorted queue above short ones; the most urgent task goes where it is expected to end best.
 
     Parameters
     ----------
     most_queued : int
         Tasks that the queue of a worker holds.
-    alpha, beta : float
-        Weights of the computation and of the transfers.
-    bus_slowdown : float
-        Transfers are expected to take this times the number of devices as long as alone, in
-        proportion to their bytes; 0 ignores bytes.
 
     Notes
     -----
@@ -81,20 +74,14 @@ class ModularHeft(QueuedRuntime[Tree]):
     """
 
     most_queued: int = param(30, low=1)
-    alpha: float = param(1.0, low=0.0)
-    beta: float = param(1.0, low=0.0)
-    bus_slowdown: float = param(2.0, low=0.0)
-
-    fetches_queued: ClassVar[bool] = True
 
     def knows_priorities(self) -> bool:
         return True
 
     def open_queues(self, view: PlanView, state: State) -> None:
-        n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
         state.queues = Tree(
             cost_ps=costs_by_worker(view, state.graph),
-            transfers=TransferModel(view.machine, self.bus_slowdown * max(1, n_devices)),
+            transfers=self.transfer_model(view, state),
             below={worker: ShortQueue() for worker in state.order},
         )
 
@@ -122,19 +109,13 @@ class ModularHeft(QueuedRuntime[Tree]):
     ) -> tuple[int, int]:
         """Return the worker with the smallest fitness, and the time of copies."""
         tree, now = state.queues, view.live.now_ps()
-        penalty: dict[int, int] = {}
-        ends: list[tuple[int, int, int]] = []
-        for worker in state.order:
-            if not state.able[worker][task]:
-                continue
-            node = state.node[worker]
-            if node not in penalty:
-                penalty[node] = tree.transfers.penalty_ps(view, state.graph, task, node, released)
-            begin = max(tree.below[worker].end_ps(now), now + penalty[node])
-            ends.append((worker, begin + tree.cost_ps[worker][task], penalty[node]))
-        earliest = min(end for _, end, _ in ends)
-        worker, _, cost = min(ends, key=lambda e: self.alpha * (e[1] - earliest) + self.beta * e[2])
-        return worker, cost
+
+        def copy_ps(node: int) -> int:
+            return tree.transfers.penalty_ps(view, state.graph, task, node, released)
+
+        return self.fittest(
+            state, task, now, tree.cost_ps, lambda worker: tree.below[worker].end_ps(now), copy_ps
+        )
 
     def choose(self, view: HookView, state: State, worker: int) -> int | None:
         """Take a task out of the worker's queue, and let others go down."""
