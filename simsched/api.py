@@ -219,7 +219,13 @@ def finish(outcome: Outcome, claims: Sequence[Verdict] = ()) -> Result:
 
 def _draw(outcome: Outcome, lines: list[Line], output: Path) -> list[Path]:
     """Write the pictures of an experiment; return their files."""
-    from simsched.report.plots import draw_matrix, plot_bandwidth, plot_comparison, save
+    from simsched.report.plots import (
+        draw_matrix,
+        plot_bandwidth,
+        plot_bandwidth_over_time,
+        plot_comparison,
+        save,
+    )
 
     name = outcome.experiment.name
     written = []
@@ -237,7 +243,11 @@ def _draw(outcome: Outcome, lines: list[Line], output: Path) -> list[Path]:
     if len(places) > MAX_PICTURES:
         return written
     for number, ((machine, workload), rows) in enumerate(places.items()):
-        figure = plot_bandwidth(rows, f"{name}: {workload} on {machine}")
+        title = f"{name}: {workload} on {machine}"
+        cells = [
+            cell for cell in outcome.cells if (cell.machine, cell.workload) == (machine, workload)
+        ]
+        figure = plot_bandwidth(rows, title) or plot_bandwidth_over_time(cells, rows, title)
         if figure is not None:
             suffix = f"_{number + 1}" if len(places) > 1 else ""
             path = output / f"bandwidth{suffix}.png"

@@ -31,7 +31,12 @@ from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.yaml_reader import Document
 from simsched.report.claims import plain_claim
 from simsched.report.compare import tables
-from simsched.report.plots import draw_matrix, plot_bandwidth, plot_comparison
+from simsched.report.plots import (
+    draw_matrix,
+    plot_bandwidth,
+    plot_bandwidth_over_time,
+    plot_comparison,
+)
 from simsched.report.result_data import ResultData
 from simsched.report.show import describe, html
 from simsched.report.tables import comparison_cells, fit_notes
@@ -191,8 +196,15 @@ def _pictures(result: ResultData) -> Iterator[dict[str, Any]]:
         places.setdefault((row["machine"], row["workload"]), []).append(row)
     for (machine, workload), rows in list(places.items())[:MAX_PICTURES]:
         title = f"{workload} on {machine}"
-        if plot_bandwidth(rows, title) is not None:
-            yield _picture(title, partial(plot_bandwidth, rows, title))
+        cells = [
+            cell for cell in result.cells if (cell.machine, cell.workload) == (machine, workload)
+        ]
+        for draw in (
+            partial(plot_bandwidth, rows, title),
+            partial(plot_bandwidth_over_time, cells, rows, title),
+        ):
+            if draw() is not None:
+                yield _picture(title, draw)
 
 
 def _picture(title: str, draw: Callable[[], Figure | None]) -> dict[str, Any]:

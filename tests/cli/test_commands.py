@@ -142,7 +142,7 @@ def test_check_recognises_every_kind_of_file(simsched: Command, experiment: Path
     for file, words in (
         (experiment, "experiment with 4 runs: correct"),
         (root / "machines" / "knl_snc4_flat.yaml", "machine, 64 cores, 8 memory nodes: correct"),
-        (root / "workloads" / "heat_small.yaml", "workload preset, 1023 tasks: correct"),
+        (root / "workloads" / "heat_small.yaml", "workload preset, 1,023 tasks: correct"),
     ):
         code, output, _ = simsched("check", file)
         assert code == 0

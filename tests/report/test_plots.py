@@ -9,9 +9,15 @@ from typing import Any
 
 import pytest
 
+import simsched
 from simsched.experiment.summary import Estimate, Line
 from simsched.files.errors import ConfigurationError
-from simsched.report.plots import plot_bandwidth, plot_comparison, save
+from simsched.report.plots import (
+    plot_bandwidth,
+    plot_bandwidth_over_time,
+    plot_comparison,
+    save,
+)
 
 
 def line(policy: str, makespan: float, width: float = math.nan, workload: str = "w") -> Line:
@@ -115,7 +121,9 @@ def test_bandwidth_panels_share_a_scale_that_holds_every_line() -> None:
     assert figure.axes[1].lines[1].get_ydata().tolist() == [400.0] * 4
 
 
-@pytest.mark.parametrize("rows", [[], [row("a", [0, 0], [0, 0])], [row("a", [5], [5])]])
+@pytest.mark.parametrize(
+    "rows", [[], [row("a", [0, 0], [0, 0])], [row("a", [5], [5])], [row("a", [5, 5], [5, 5])]]
+)
 def test_nothing_to_draw_is_no_picture(rows: list[dict[str, Any]]) -> None:
     assert plot_bandwidth(rows) is None
 
@@ -146,3 +154,23 @@ def test_pictures_have_the_format_of_their_name(tmp_path: Path) -> None:
     for name, start in (("a.png", b"\x89PNG"), ("a.pdf", b"%PDF"), ("a.svg", b"<?xml")):
         save(figure, tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
+
+
+def test_a_program_of_one_iteration_has_its_bandwidth_over_time() -> None:
+    """It once had a line from the initialisation to the only iteration."""
+    found = simsched.run(
+        "knl_snc4_flat", "heat_small[iterations=1]", ["cilk", "bats"], jobs=1, seeds=2
+    )
+    assert plot_bandwidth(found.rows) is None
+    figure = plot_bandwidth_over_time(found.cells, found.rows, "title")
+    assert figure is not None
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["cilk", "bats"]
+    assert len({axes.get_xlim() for axes in figure.axes}) == 1
+    assert all(axes.patches for axes in figure.axes)
+    tops = [max(patch.get_data().values.max() for patch in axes.patches) for axes in figure.axes]
+    assert all(axes.get_ylim()[1] >= max(tops) > 0 == axes.get_ylim()[0] for axes in figure.axes)
+    several = simsched.run("opteron48", "heat_small[iterations=2]", "cilk_a", jobs=1)
+    assert plot_bandwidth_over_time(several.cells, several.rows) is None
+    assert plot_bandwidth(several.rows) is not None
+    many = [row | {"events": 10**9} for row in found.rows]
+    assert plot_bandwidth_over_time(found.cells, many) is None

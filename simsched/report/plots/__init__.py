@@ -6,7 +6,7 @@ from simsched.report.plots.bandwidth import bandwidth
 from simsched.report.plots.common import COLOURS, save
 from simsched.report.plots.comparison import makespan, plot_comparison
 from simsched.report.plots.gantt import gantt
-from simsched.report.plots.iterations import plot_bandwidth
+from simsched.report.plots.iterations import plot_bandwidth, plot_bandwidth_over_time
 from simsched.report.plots.locality import locality
 from simsched.report.plots.matrix import draw_matrix, matrix
 from simsched.report.plots.speedup import speedup
@@ -25,6 +25,7 @@ __all__ = [
     "makespan",
     "matrix",
     "plot_bandwidth",
+    "plot_bandwidth_over_time",
     "plot_comparison",
     "save",
     "speedup",

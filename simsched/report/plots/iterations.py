@@ -1,4 +1,4 @@
-"""Bandwidth of every iteration, policies side by side."""
+"""Bandwidth of every iteration or over time, policies side by side."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from simsched.experiment.cells import Cell
+from simsched.experiment.single_run import simulate_cell
+from simsched.report.plots.bandwidth import bandwidth
 from simsched.report.plots.common import COLOURS
 from simsched.report.plots.titles import set_title
+
+KINDS = ("dram", "hbm", "nvm", "gpu")
+#: More is not simulated again for a picture.
+MAX_POLICIES, MAX_EVENTS = 8, 500_000
 
 
 def plot_bandwidth(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure | None:
@@ -26,13 +33,14 @@ def plot_bandwidth(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure
     Returns
     -------
     Figure or None
-        None when no run moves bytes or has more than one iteration.
+        None when no run moves bytes, or none has more than one iteration besides initialisation:
+        :func:`plot_bandwidth_over_time` says more of these.
     """
     first: dict[str, Mapping[str, Any]] = {}
     for row in rows:
         first.setdefault(str(row["policy"]), row)
-    kinds = [kind for kind in ("dram", "hbm", "nvm", "gpu") if _moves(first.values(), kind)]
-    if not kinds or all(len(row["iteration_s"]) < 2 for row in first.values()):
+    kinds = [kind for kind in KINDS if _moves(first.values(), kind)]
+    if not kinds or all(_iterations(row) < 2 for row in first.values()):
         return None
     columns = min(3, len(first))
     lines = -(-len(first) // columns)
@@ -65,6 +73,52 @@ def plot_bandwidth(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure
     if title:
         figure.suptitle(title, fontsize=11)
     return figure
+
+
+def plot_bandwidth_over_time(
+    cells: Sequence[Cell], rows: Sequence[Mapping[str, Any]], title: str = ""
+) -> Figure | None:
+    """Return the bandwidth over time by memory kind, one panel per policy.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Runs of one machine and workload; the first seed of each policy is simulated again.
+    rows : sequence of mapping
+        Their results.
+    title : str
+        Printed above.
+
+    Returns
+    -------
+    Figure or None
+        None when some run has several iterations, none moves bytes, or they have more than
+        `MAX_POLICIES` policies or `MAX_EVENTS` events: pictures take no longer than the runs.
+    """
+    first: dict[str, tuple[Cell, Mapping[str, Any]]] = {}
+    for cell, row in zip(cells, rows, strict=True):
+        first.setdefault(cell.policy, (cell, row))
+    chosen = [row for _, row in first.values()]
+    short = all(_iterations(row) < 2 for row in chosen)
+    few = len(first) <= MAX_POLICIES and sum(row["events"] for row in chosen) <= MAX_EVENTS
+    if not (short and few and any(_moves(chosen, kind) for kind in KINDS)):
+        return None
+    figure = Figure(figsize=(8.5, 2.4 * len(first) + 0.5), layout="constrained")
+    panels = figure.subplots(len(first), sharex=True, sharey=True, squeeze=False)[:, 0]
+    for axes, (policy, (cell, row)) in zip(panels, first.items(), strict=True):
+        bandwidth(simulate_cell(cell, row), axes, title=policy)
+        if axes is not panels[-1]:
+            axes.set_xlabel("")
+    panels[0].autoscale(axis="y")  # for all panels; only after everything is drawn
+    panels[0].set_ylim(bottom=0)
+    if title:
+        figure.suptitle(title, fontsize=11)
+    return figure
+
+
+def _iterations(row: Mapping[str, Any]) -> int:
+    """Return how many iterations a run has besides initialisation."""
+    return len(row["iteration_s"]) - int(row["initialisation_s"] > 0)
 
 
 def _moves(rows: Any, kind: str) -> bool:
