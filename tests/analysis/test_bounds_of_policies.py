@@ -177,7 +177,7 @@ def test_a_program_of_no_length_reaches_its_bound() -> None:
     machine = make_machine(domains=1, cores_per_domain=2, ops_per_s=1e9)
     program = Workload("w", build_graph(np.zeros(2), successors=adjacency([0], [1], 2)))
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", RuntimeWarning)
         result = simsched.run(machine, program, ["heft", "eager"], seeds=2, jobs=1)
         table = result.table()
     runs = result.runs.set_index("policy")
