@@ -91,7 +91,7 @@ class Result(ResultData):
 
     @property
     def plot(self) -> Plots:
-        """Plots: `makespan`, `speedup`, `matrix`, `gantt`, `bandwidth`, `locality`, `waterfall`."""
+        """Plots: `makespan`, `speedup`, `matrix`, `gantt`, `bandwidth`, `links` and others."""
         return Plots(self)
 
     def table(self) -> pd.DataFrame:

@@ -80,6 +80,12 @@ class Plots:
         swept = "".join(f", {key}={value}" for key, value in cell.sweep.items())
         return f"{cell.workload} on {cell.machine}, {cell.policy}{swept}, seed {cell.seed}"
 
+    def links(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the share of their bandwidth that links carry, by policy, means over seeds."""
+        from simsched.report.plots import links
+
+        return links(self._result.rows, ax)
+
     def locality(self, *, ax: Axes | None = None) -> Axes:
         """Draw the share of bytes from the own domain and from others, by memory kind."""
         from simsched.report.plots import locality

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from simsched.experiment.summary import Estimate, Line
 from simsched.files.errors import ConfigurationError
-from simsched.report.plots import draw_matrix, makespan, matrix, plot_comparison, speedup
+from simsched.report.plots import draw_matrix, links, makespan, matrix, plot_comparison, speedup
 from simsched.report.plots.facets import rows_of_panels
 from simsched.report.plots.matrix import MAX_COLUMNS
 
@@ -111,3 +111,16 @@ def test_a_matrix_is_drawn_where_it_says_more_than_bars() -> None:
     assert draw_matrix([]) is None
     with pytest.raises(ConfigurationError, match=f"accepted up to 80 and {MAX_COLUMNS}"):
         matrix(lines(1, 1, MAX_COLUMNS + 1))
+
+
+def test_links_are_shown_with_the_mean_of_their_use() -> None:
+    def run(policy: str, seed: int, percent: list[float]) -> dict[str, Any]:
+        what = {"machine": "m", "workload": "w", "policy": policy, "seed": seed}
+        return what | {"link_name": ["a", "b"], "link_percent": percent}
+
+    rows = [run("x", 0, [10.0, 0.0]), run("x", 1, [30.0, 0.0]), run("y", 0, [99.5, 0.25])]
+    axes = links(rows, plt.figure().add_subplot())
+    assert [text.get_text() for text in axes.texts] == ["20", "99.5", "0.0", "0.2"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
+    with pytest.raises(ConfigurationError, match="found no machine with links"):
+        links([rows[0] | {"link_name": [], "link_percent": []}])

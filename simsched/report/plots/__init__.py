@@ -7,6 +7,7 @@ from simsched.report.plots.common import COLOURS, save
 from simsched.report.plots.comparison import makespan, plot_comparison
 from simsched.report.plots.gantt import gantt
 from simsched.report.plots.iterations import plot_bandwidth, plot_bandwidth_over_time
+from simsched.report.plots.links import links
 from simsched.report.plots.locality import locality
 from simsched.report.plots.matrix import draw_matrix, matrix
 from simsched.report.plots.speedup import speedup
@@ -21,6 +22,7 @@ __all__ = [
     "draw_difference",
     "draw_matrix",
     "gantt",
+    "links",
     "locality",
     "makespan",
     "matrix",
