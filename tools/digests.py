@@ -132,7 +132,7 @@ def on_both(machine: Any, workload: Any, policy: Any, workers: int | None = None
     outcomes = []
     for backend in ("simpy", "native"):
         try:
-            bounded = conformance._bounded(policy)
+            bounded = conformance.bounded(policy)
             run = simulate(
                 machine,
                 workload,

@@ -22,6 +22,7 @@ from simsched.cli.calibrate import calibrate_command
 from simsched.cli.compare import compare_command
 from simsched.cli.conformance import conformance_command
 from simsched.cli.doctor import doctor_command
+from simsched.cli.duel import duel_command
 from simsched.cli.export import export_command
 from simsched.cli.imports import import_command
 from simsched.cli.listing import list_command
@@ -71,7 +72,8 @@ class _Commands(TyperGroup):
 EXIT_CODES = """\b
 Exit codes:
   0    done; also when nobody reads the output any more, as in simsched ... | head
-  1    found what the command looks for: backends that differ, a broken installation
+  1    found what the command looks for: backends that differ, a broken installation; or, as
+       duel, found nothing
   2    wrong input; one message on standard error says what is accepted
   130  interrupted (Ctrl-C); 143 by SIGTERM (kill), 129 by SIGHUP (a closed terminal)
 
@@ -337,6 +339,14 @@ app.command(
     short_help="Examine this installation and this host.",
     epilog=examples("doctor", "doctor --json"),
 )(doctor_command)
+app.command(
+    "duel",
+    short_help="Find a small program on which a policy takes twice as long as another.",
+    epilog=examples(
+        "duel work_sharing cilk",
+        "duel 'bats[sample_pages=8]' cilk --factor 3 --tries 5000 -o bats_loses",
+    ),
+)(duel_command)
 app.command(
     "export",
     short_help="Write a run or a task graph for other programs.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -57,16 +58,20 @@ class _TooManyCallsError(SimschedError):
     """Hooks have been called more than `MAX_CALLS` times."""
 
 
-def _bounded(policy: Policy) -> Policy:
-    """Return a policy that does the same until its hooks have been called `MAX_CALLS` times."""
+def bounded(policy: Policy) -> Policy:
+    """Return a policy that does the same until its hooks have been called `MAX_CALLS` times.
+
+    A run with it ends with an error then.
+    """
     cls, calls = type(policy), itertools.count(1)
 
     def counted(name: str) -> Callable[..., Any]:
         hook = getattr(cls, name)
 
+        @functools.wraps(hook)
         def call(self: Policy, *given: Any) -> Any:
             if next(calls) > MAX_CALLS:
-                raise _TooManyCallsError
+                raise _TooManyCallsError(f"hooks are called more than {MAX_CALLS} times")
             return hook(self, *given)
 
         return call
@@ -99,7 +104,7 @@ def compare(
                 simulate(
                     machine,
                     workload,
-                    _bounded(policy),
+                    bounded(policy),
                     workers=workers,
                     seed=seed,
                     backend=backend,
@@ -107,8 +112,8 @@ def compare(
                     progress_limit_s=limit_s,
                 )
             )
-        except _TooManyCallsError:
-            outcomes.append(f"hooks are called more than {MAX_CALLS} times")
+        except _TooManyCallsError as error:
+            outcomes.append(str(error))
         except SimschedError as error:
             outcomes.append(f"{type(error).__name__}: {error}")
     reference, native = outcomes

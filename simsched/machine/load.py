@@ -91,6 +91,29 @@ def load_machine(name_or_path: str | Path, changes: Mapping[str, Any] | None = N
     return _load(_find(name_or_path), plain(changes or {}))[2]
 
 
+def machine_from(content: Mapping[str, Any], name: str) -> Machine:
+    """Return the machine that the content of a file describes.
+
+    Parameters
+    ----------
+    content : mapping of str to object
+        As in a machine file that does not extend another one.
+    name : str
+        What the machine is called.
+
+    Returns
+    -------
+    Machine
+        Checked and complete, as from :func:`load_machine`.
+
+    Raises
+    ------
+    ConfigurationError
+        When the content is wrong.
+    """
+    return _resolved(Document(None, plain(content)), name)[1]
+
+
 def check_machine(name_or_path: str | Path) -> list[str]:
     """Return warnings about a machine file: what is allowed but looks like a mistake.
 

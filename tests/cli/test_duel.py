@@ -1,0 +1,77 @@
+"""`simsched duel`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simsched.cli.app import main
+
+TRIES = ["--tries", "1000", "--seed", "3"]
+
+
+def test_what_is_found_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["duel", "work_sharing", "cilk", *TRIES, "-o", str(out)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("work_sharing takes ")
+    assert said[-3:] == [str(out / name) for name in ("program.dot", "machine.yaml", "duel.yaml")]
+    assert any("because its workers" in line for line in said)
+    ratio = float(said[0].split()[2])
+    assert main(["run", str(out / "duel.yaml"), "-q", "--json", "-o", str(tmp_path / "runs")]) == 0
+    rows = json.loads(capsys.readouterr().out)["runs"]
+    first, second = (
+        sum(row["makespan_s"] for row in rows if row["policy"] == name)
+        for name in ("work_sharing", "cilk")
+    )
+    assert first / second == pytest.approx(ratio, rel=1e-3)
+
+
+def test_nothing_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["duel", "cilk", "cilk", "--tries", "20", "-o", str(out), "-q"]) == 1
+    caught = capsys.readouterr()
+    assert caught.out == "cilk takes at most 1 times as long as cilk on 20 candidates\n"
+    assert caught.err == ""
+    assert not out.exists()
+    assert main(["duel", "cilk", "cilk", "--tries", "5", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["ratio"], found["files"], found["tries"]) == (1.0, [], 5)
+
+
+def test_a_policy_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(
+        "from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing\n\n\n"
+        "class Mine(WorkSharing):\n    pass\n"
+    )
+    assert main(["duel", "mine.py:Mine", "cilk", *TRIES, "-q", "-o", "out"]) == 0
+    assert main(["run", "out/duel.yaml", "-q", "-o", "runs"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["cilk", "clik"], "did you mean 'cilk'"),
+        (["cilk", "bats", "--factor", "1"], "--factor: found 1.0, accepted a finite number, 1.01"),
+        (["cilk", "bats", "--factor", "x"], "--factor: found 'x'"),
+        (["cilk", "bats", "--seed", "-1"], "--seed: found -1, accepted a whole number, 0 or more"),
+        (["cilk", "bats", "--seconds", "inf"], "--seconds: found inf"),
+        (["cilk", "bats", "--tries", "0"], "--tries: found 0, accepted: a whole number, 1 or more"),
+        (["cilk", "late"], "duel: late: found none of 30"),
+    ],
+)
+def test_bad_input_is_one_message(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["duel", *words, "-q", "-o", str(out)]) == 2
+    caught = capsys.readouterr()
+    assert message in caught.err
+    assert caught.err.count("\n") == 1
+    assert caught.out == ""
+    assert not out.exists()
