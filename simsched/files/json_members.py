@@ -1,4 +1,4 @@
-"""The members of a JSON object by name, without reading what they hold: formats are told by them.
+"""JSON files, and the members of their objects by name, by which formats are told.
 
 A document may be cut off, and a member may stand behind any number of others.
 """
@@ -9,12 +9,27 @@ import json
 import re
 from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
-from simsched.files.bounded import goes_on, read_head, read_text
+from simsched.files.bounded import goes_on, parse_json, read_head, read_text
 from simsched.files.errors import SimschedError
 
 _BETWEEN = re.compile(r"\s*,?\s*")
 _COLON = re.compile(r"\s*:\s*")
+
+
+def json_data(path: Path, error: type[SimschedError]) -> Any:
+    """Return what a JSON file says, as plain data; `error` with the place where it is none."""
+    text = read_text(path, error)
+    try:
+        return parse_json(text)
+    except json.JSONDecodeError as problem:
+        at_end = problem.pos >= len(text.rstrip()) or problem.msg.startswith("Unterminated string")
+        cut = " (the file may be truncated)" if at_end else ""
+        place = f"{path}:{problem.lineno}: column {problem.colno}"
+        raise error(f"{place}: not JSON: {problem.msg}{cut}") from problem
+    except (RecursionError, ValueError) as problem:
+        raise error(f"{path}: not usable JSON: {problem}") from problem
 
 
 def members(text: str, wanted: str | None = None) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from simsched.files.errors import SimschedError
+from simsched.files.json_members import json_data
 from simsched.names.extensions import blamed
 from simsched.names.parameters import checked
 from simsched.names.registry import Entry, Function
@@ -58,6 +59,8 @@ def only_fitting(
     fitting = [candidate for candidate in candidates if candidate.fits(path, seen)]
     if len(fitting) == 1:
         return fitting[0]
+    if not fitting and path.name.lower().endswith((".json", ".json.gz")):
+        json_data(path, error)  # what is wrong with it says more
     names = ", ".join(candidate.name for candidate in fitting)
     found = f"contents that fit {names}" if fitting else "contents of no known format"
     raise error(f"{path}: found {found}; accepted with an explicit format: {', '.join(accepted)}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from simsched.files.bounded import parse_json, read_text
 from simsched.files.errors import GraphError, shown
+from simsched.files.json_members import json_data
 from simsched.workload.importers._source import number
 
 
@@ -77,14 +76,4 @@ class Value:
 
 def read_json(path: Path) -> Value:
     """Return the top of a JSON document."""
-    text = read_text(path, GraphError)
-    try:
-        return Value(path, (), parse_json(text))
-    except json.JSONDecodeError as error:
-        at_end = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
-        cut = " (the file may be truncated)" if at_end else ""
-        raise GraphError(
-            f"{path}:{error.lineno}: column {error.colno}: not JSON: {error.msg}{cut}"
-        ) from error
-    except (RecursionError, ValueError) as error:
-        raise GraphError(f"{path}: not usable JSON: {error}") from error
+    return Value(path, (), json_data(path, GraphError))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from simsched.files.bounded import goes_on, is_empty, is_there, read_head, read_text
-from simsched.files.errors import GraphError
+from simsched.files.errors import GraphError, SimschedError
 from simsched.names.arguments import as_path
 from simsched.names.extensions import blamed, check_returned
 from simsched.names.formats import Format, only_fitting, taken_for
@@ -191,5 +191,20 @@ def _recognise(path: Path) -> tuple[Importer, str | None]:
     candidates = by_suffix or [*known.values()]
     if goes_on(head) and not any(each.fits(path, head) for each in candidates):
         head = read_text(path, GraphError).encode()  # what tells the format may stand far behind
+    if by_suffix and not any(each.fits(path, head) for each in by_suffix):
+        raise _refusal(path, by_suffix)
     chosen = only_fitting(path, head, candidates, accepted=known, error=GraphError)
     return chosen, "contents"
+
+
+def _refusal(path: Path, candidates: list[Importer]) -> GraphError:
+    """Return what the readers of formats that share an ending say of a file that fits none."""
+    said: dict[str, list[str]] = {}
+    for each in candidates:
+        try:
+            with blamed(f"{path}: importer {each.name}", each.function):
+                each.function(path)
+        except SimschedError as error:
+            said.setdefault(str(error), []).append(each.name)
+    reasons = "; ".join(f"{why} (taken for {' or '.join(names)})" for why, names in said.items())
+    return GraphError(reasons or f"{path}: found contents of no known format")
