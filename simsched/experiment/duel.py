@@ -164,15 +164,16 @@ def find_duel(
     Raises
     ------
     ConfigurationError
-        A policy is unknown, or both fit none of the candidates.
+        A policy is unknown, both fit none of the candidates, or the directory cannot be written.
     """
     contest = _Contest(policies, factor, progress)
     search = _Search(contest, budget, seed)
-    while (found := search.next()) is not None:
-        found = contest.shrunken(found)
-        result = _confirmed(found, contest, budget, output)
-        if result is not None:
-            return result
+    with directories(output):
+        while (found := search.next()) is not None:
+            found = contest.shrunken(found)
+            result = _confirmed(found, contest, budget, output)
+            if result is not None:
+                return result
     if contest.misfits and not contest.has_fit:
         _refuse(contest)
     return Found((), contest.best, budget.used)
@@ -377,9 +378,8 @@ def _confirmed(
         ratio = contest.ratio(candidate)
         if first.makespan_s < contest.factor * second.makespan_s:
             return None
-        with directories(output):
-            for name in FILES:
-                write_bytes(output / name, (directory / name).read_bytes())
+        for name in FILES:
+            write_bytes(output / name, (directory / name).read_bytes())
     return Found(
         (first.makespan_s, second.makespan_s),
         ratio,

@@ -24,6 +24,7 @@ ITERATIONS = (1, 2, 4)
 ON_DEVICE = (1.0, 10.0, 100.0)
 PRIORITIES = (0, 1, 2)
 CLASSES = ("task", "other")
+READ, UPDATE, WRITE = MODES = range(3)  #: what a task does to a block, the simplest first
 OPS_PER_US = 1000.0
 TOUCH_US = 1.0
 
@@ -37,8 +38,8 @@ class Step:
     parent: int = -1
     #: After which tasks it begins.
     after: tuple[int, ...] = ()
-    #: Blocks that it reads as a whole, and whether it writes them as a whole, too.
-    uses: tuple[tuple[int, bool], ...] = ()
+    #: Blocks that it accesses as a whole, each with one of `MODES`.
+    uses: tuple[tuple[int, int], ...] = ()
     task_class: int = 0
     priority: int = 0
     on_device: float = 1.0
@@ -70,9 +71,15 @@ class Sketch:
         tree = [(step.parent, task) for task, step in enumerate(steps) if step.parent >= 0]
         flow = [(before, task) for task, step in enumerate(steps) for before in step.after]
         rows = [
-            (task, block, int(sizes[block]), int(sizes[block]) * writes, 0)
+            (
+                task,
+                block,
+                int(sizes[block]) * (mode != WRITE),
+                int(sizes[block]) * (mode != READ),
+                0,
+            )
             for task, step in enumerate(steps)
-            for block, writes in step.uses
+            for block, mode in step.uses
         ]
         priority = [step.priority for step in steps]
         return build_graph(
@@ -121,7 +128,7 @@ class Sketch:
         steps = [
             replace(
                 step,
-                uses=tuple((b - (b > block), writes) for b, writes in step.uses if b != block),
+                uses=tuple((b - (b > block), mode) for b, mode in step.uses if b != block),
             )
             for step in self.steps
         ]
@@ -155,10 +162,10 @@ class Sketch:
             yield self.with_step(task, parent=-1)
         for use in step.uses:
             yield self.with_step(task, uses=tuple(one for one in step.uses if one != use))
-        for number, (block, writes) in enumerate(step.uses):
-            if writes:
-                reads = (*step.uses[:number], (block, False), *step.uses[number + 1 :])
-                yield self.with_step(task, uses=reads)
+        for number, (block, mode) in enumerate(step.uses):
+            for simpler in MODES[:mode]:
+                uses = (*step.uses[:number], (block, simpler), *step.uses[number + 1 :])
+                yield self.with_step(task, uses=uses)
         for name in ("task_class", "priority", "on_device"):
             plain = getattr(Step(), name)
             if getattr(step, name) != plain:
@@ -196,7 +203,8 @@ class Draws:
             )
             for step in shape(3 + self._below(MOST_TASKS - 2))
         ]
-        return Sketch(tuple(steps), sizes, self._any(ITERATIONS), bool(self._below(2)))
+        sketch = Sketch(tuple(steps), sizes, self._any(ITERATIONS), bool(self._below(2)))
+        return sketch if self._below(3) else self._handing_on(sketch)
 
     def changed(self, sketch: Sketch) -> Sketch:
         """Return a program that differs in something; the same where nothing can differ so."""
@@ -241,10 +249,26 @@ class Draws:
             steps.append(Step(after=tuple(sorted(map(int, chosen)))))
         return steps
 
-    def _uses(self, n_blocks: int) -> tuple[tuple[int, bool], ...]:
+    def _handing_on(self, sketch: Sketch) -> Sketch:
+        """Return the program with a block for each edge, which goes from a task to its successor.
+
+        There are no other blocks, and at most as many as tasks.
+        """
+        edges = [(one, task) for task, step in enumerate(sketch.steps) for one in step.after]
+        uses: list[list[tuple[int, int]]] = [[] for _ in sketch.steps]
+        for block, (source, target) in enumerate(edges[:MOST_TASKS]):
+            uses[source].append((block, WRITE))
+            uses[target].append((block, READ))
+        pairs = zip(sketch.steps, uses, strict=True)
+        steps = tuple(replace(step, uses=tuple(each)) for step, each in pairs)
+        return replace(
+            sketch, steps=steps, block_kib=(self._any(BLOCK_KIB),) * len(edges[:MOST_TASKS])
+        )
+
+    def _uses(self, n_blocks: int) -> tuple[tuple[int, int], ...]:
         number = min(self._below(3), n_blocks)
         chosen = self._rng.choice(n_blocks, number, replace=False) if number else ()
-        return tuple((int(block), bool(self._below(2))) for block in sorted(chosen))
+        return tuple((int(block), self._any(MODES)) for block in sorted(chosen))
 
     def _other_value(self, sketch: Sketch) -> Sketch:
         values: dict[str, Sequence[Any]] = {

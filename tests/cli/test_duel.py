@@ -75,3 +75,13 @@ def test_bad_input_is_one_message(
     assert caught.err.count("\n") == 1
     assert caught.out == ""
     assert not out.exists()
+
+
+def test_a_directory_that_cannot_be_is_known_before_the_search(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out").write_text("mine")
+    words = ["duel", "cilk", "work_sharing", "--seconds", "1e6", "-o", str(tmp_path / "out")]
+    assert main([*words, "-q"]) == 2
+    assert "out: " in capsys.readouterr().err
+    assert (tmp_path / "out").read_text() == "mine"

@@ -12,7 +12,7 @@ import pytest
 from simsched.engine.run import simulate
 from simsched.experiment.duel import Budget, Candidate, Found, _Contest, find_duel
 from simsched.experiment.duel_machines import CHOICES, Rig, changed_rig, random_rig
-from simsched.experiment.duel_programs import MOST_TASKS, Draws, Sketch, Step
+from simsched.experiment.duel_programs import MOST_TASKS, UPDATE, Draws, Sketch, Step
 from simsched.files.errors import ConfigurationError, GraphError
 from simsched.machine.load import load_machine
 from simsched.policy import make_policy
@@ -73,7 +73,7 @@ def test_the_same_is_found_again(tmp_path: Path) -> None:
 def test_what_is_found_is_as_simple_as_can_be() -> None:
     fight = contest("work_sharing", "openmp_static")
     large = Candidate(
-        replace(flat(12, 10), block_kib=(64,)).with_step(3, uses=((0, True),), priority=2),
+        replace(flat(12, 10), block_kib=(64,)).with_step(3, uses=((0, UPDATE),), priority=2),
         Rig(cores=8, lock_us=LOCK_US, steal_us=10, hbm_gb_per_s=50, domains=2),
     )
     assert fight.ratio(large) >= 2.0
