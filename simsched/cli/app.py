@@ -46,6 +46,7 @@ from simsched.cli.run import ExperimentOptions, run_file, with_shared_options
 from simsched.cli.schema import init_command, schema_command
 from simsched.cli.show import show_app
 from simsched.cli.validate import validate_command
+from simsched.cli.what_if import what_if_command
 from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.files.interruptions import Interruptions, is_interruption
 
@@ -445,6 +446,15 @@ app.command(
         "validate measured.parquet --machine host.yaml --policy 'cilk_a[spawn=parent_first]'",
     ),
 )(validate_command)
+app.command(
+    "what-if",
+    short_help="Rank what a run would gain from faster resources and cheaper parts.",
+    epilog=examples(
+        "what-if bats -e quickstart --seeds 1",
+        "what-if my_experiment.yaml:policy=cilk,machine=opteron48",
+        "what-if quickstart:cilk --set 'workloads=fork_join[depth=8]' --json",
+    ),
+)(what_if_command)
 
 
 if __name__ == "__main__":

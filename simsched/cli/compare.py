@@ -22,7 +22,10 @@ from simsched.cli.output import (
 from simsched.files.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from simsched.experiment.cells import Cell
+    from simsched.experiment.overrides import Change
 
 
 def compare_command(
@@ -67,7 +70,7 @@ def compare_command(
     from simsched.report.compare import tables
 
     check_output(output, *FIGURES)
-    sides = [_cells(text, experiment, assignments or []) for text in (first, second)]
+    sides = [selected_cells(text, experiment, assignments or []) for text in (first, second)]
     measured = []
     for cells in sides:
         if not quiet:
@@ -86,8 +89,10 @@ def compare_command(
         say(*tables(found), *found.remarks)
 
 
-def _cells(text: str, experiment: str | None, changes: list[str]) -> list[Cell]:
-    """Return the runs that an argument stands for."""
+def selected_cells(
+    text: str, experiment: str | None, assigned: list[str], changes: Sequence[Change] = ()
+) -> list[Cell]:
+    """Return the runs that an argument stands for, with what ``--set`` and others change."""
     from simsched.api import load_experiment
     from simsched.experiment.compare import select_cells, with_policy
     from simsched.experiment.overrides import assignments, edited
@@ -100,5 +105,7 @@ def _cells(text: str, experiment: str | None, changes: list[str]) -> list[Cell]:
         raise ConfigurationError(
             f"{text!r}: found no experiment, accepted: EXPERIMENT:{text}, or --experiment FILE"
         )
-    document = with_policy(edited(load_experiment(chosen), assignments(changes)), selector)
+    document = with_policy(
+        edited(load_experiment(chosen), [*assignments(assigned), *changes]), selector
+    )
     return select_cells(Study.from_yaml(document).cells, selector)

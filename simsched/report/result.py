@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import simsched
 from simsched.experiment import frames
+from simsched.experiment.compare import select_cells
 from simsched.experiment.single_run import (
     events_frame,
     idle_frame,
@@ -15,6 +16,7 @@ from simsched.experiment.single_run import (
     tasks_frame,
 )
 from simsched.experiment.summary import Line
+from simsched.experiment.what_if import what_if, what_if_frame
 from simsched.files.units import plural
 from simsched.names.parameters import Bounds, Parameter
 from simsched.report.description import Description, Table
@@ -205,6 +207,27 @@ class Result(ResultData):
             `idle_workers`. Workers that are idle while nothing is ready lack parallelism.
         """
         return lack_frame(self.simulate(which), _BINS.checked(bins, "ready_tasks: bins"))
+
+    def what_if(self, which: str = "") -> pd.DataFrame:
+        """Return what some runs would gain from faster resources and cheaper parts.
+
+        They are simulated again with each change by itself; docs/what-if.md explains them.
+
+        Parameters
+        ----------
+        which : str, optional
+            Runs as for ``result[which]``, which differ in nothing but their seed.
+
+        Returns
+        -------
+        DataFrame
+            One row per change by descending gain: `change`, `to`, `makespan_s`, `gain_s`,
+            `shorter_percent`, the half widths `makespan_s_ci95` and `shorter_percent_ci95` of 95 %
+            confidence intervals, and `impossible`, why it cannot be simulated. The unchanged runs
+            are a row, ``nothing``. ``attrs["drift_ps"]`` is by how much these differ from the given
+            ones, ``attrs["missing"]`` which changes do not apply, and why.
+        """
+        return what_if_frame(what_if(select_cells(self.cells, which, "result")))
 
     def text(self) -> str:
         """Return the comparison as the command line prints it.

@@ -1,0 +1,531 @@
+"""What may be changed about a run to see what it gains: resources, costs, tasks, workers.
+
+An :class:`Alteration` says what is changed, to what, and makes the changed run out of the given
+one. A *source* is a function of a run, registered with :func:`source`, that yields the alterations
+of one kind; where the run has nothing of the kind it says so. One function adds a kind.
+
+Speeds become twice as high, or so high that they no longer count; times half as long, or nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from simsched.analysis.efficiency import FREE_BYTES_PER_S, ideal_machine
+from simsched.machine.caches import CacheLevel, MemorySideCache
+from simsched.machine.model import (
+    CodeletTime,
+    Controller,
+    KernelTime,
+    Link,
+    Machine,
+    MemoryNode,
+    Path,
+    RuntimeCosts,
+    cost_name,
+)
+from simsched.workload.arrays import BoolArray
+from simsched.workload.graph import TaskGraph, Workload
+
+Resource = TypeVar("Resource", MemoryNode, MemorySideCache, Link, Controller)
+#: How many times as fast, in words for speeds, for times and for tasks.
+TWICE, FREE = 2.0, math.inf
+SPEED = {TWICE: "twice", FREE: "unbounded"}
+TIME = {TWICE: "half", FREE: "none"}
+_NUMBER = re.compile(r"\d+[<>]?\d*")  # of a link, or the domains that it joins
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is simulated, without the policy."""
+
+    machine: Machine
+    workload: Workload
+    #: None for one per hardware thread.
+    workers: int | None
+
+
+@dataclass(frozen=True)
+class Alteration:
+    """One change of a run."""
+
+    #: What is changed.
+    what: str
+    #: What it becomes.
+    to: str
+    made: Callable[[Setting], Setting]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Alterations that a run has no use for."""
+
+    what: str
+    why: str
+
+
+Source = Callable[[Setting], Iterator[Alteration | Missing]]
+SOURCES: list[Source] = []
+
+
+def source(function: Source) -> Source:
+    """Register what yields alterations."""
+    SOURCES.append(function)
+    return function
+
+
+def alterations(setting: Setting) -> list[Alteration | Missing]:
+    """Return everything that may be changed about a run."""
+    return [each for function in SOURCES for each in function(setting)]
+
+
+def _of_machine(change: Callable[[Machine], Machine]) -> Callable[[Setting], Setting]:
+    return lambda setting: replace(setting, machine=change(setting.machine))
+
+
+def _kinds(names: Iterator[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+@source
+def processors(setting: Setting) -> Iterator[Alteration]:
+    """Yield faster cores of each kind, computing only."""
+    for number, group in enumerate(setting.machine.core_groups):
+        change = partial(_faster_cores, number=number)
+        yield Alteration(f"speed of cores {group.name}", SPEED[TWICE], _of_machine(change))
+
+
+def _faster_cores(machine: Machine, number: int) -> Machine:
+    groups = list(machine.core_groups)
+    own = groups[number]
+    groups[number] = replace(
+        own, ops_per_s=own.ops_per_s * TWICE, ops_per_cycle=own.ops_per_cycle * TWICE
+    )
+    made = replace(machine, core_groups=tuple(groups))
+    if any(group.kind == own.kind for group in groups[:number]):
+        return made
+    # Measured times of a kind of processors are those of its first group.
+    kernels = {
+        name: {
+            kind: _faster_kernel(time) if kind == own.kind else time for kind, time in of.items()
+        }
+        for name, of in machine.kernels.items()
+    }
+    timings = {
+        name: {
+            kind: _faster_codelet(of, TWICE if kind == own.kind else 1.0) for kind, of in by.items()
+        }
+        for name, by in machine.timings.items()
+    }
+    return replace(made, kernels=kernels, timings=timings)
+
+
+def _faster_kernel(time: KernelTime) -> KernelTime:
+    return replace(time, seconds=tuple(each / TWICE for each in time.seconds))
+
+
+def _faster_codelet(sizes: dict[int, CodeletTime], factor: float) -> dict[int, CodeletTime]:
+    return {
+        size: CodeletTime(time.mean_s / factor, time.deviation_s / factor)
+        for size, time in sizes.items()
+    }
+
+
+@source
+def memories(setting: Setting) -> Iterator[Alteration]:
+    """Yield memory of each kind with more bandwidth, more of it for a core, and less latency."""
+    machine = setting.machine
+    for kind in _kinds(node.kind for node in machine.nodes):
+        for factor in (TWICE, FREE):
+            change = partial(_faster_memory, kind=kind, factor=factor)
+            yield Alteration(f"{kind} bandwidth", SPEED[factor], _of_machine(change))
+        caps = partial(_changed_paths, kind=kind, change=_wider)
+        if _differs(machine, caps(machine)):
+            yield Alteration(f"what a core draws from {kind}", SPEED[TWICE], _of_machine(caps))
+        for factor in (TWICE, FREE):
+            change = partial(_nearer_memory, kind=kind, factor=factor)
+            if _differs(machine, change(machine)):
+                yield Alteration(f"{kind} latency", TIME[factor], _of_machine(change))
+
+
+def _differs(machine: Machine, other: Machine) -> bool:
+    return machine.paths != other.paths or machine.nodes != other.nodes
+
+
+def _faster(each: Resource, factor: float) -> Resource:
+    """Return a resource with so many times the bandwidth."""
+    if factor == FREE:
+        gone: dict[str, Any] = {"bandwidth_curve": (), "ceiling_bytes_per_s": None}
+        known = {item.name for item in fields(each)}
+        gone = {name: value for name, value in gone.items() if name in known}
+        return replace(each, bandwidth_bytes_per_s=FREE_BYTES_PER_S, **gone)
+    changed: dict[str, Any] = {}
+    for name in ("bandwidth_bytes_per_s", "peak_bandwidth_bytes_per_s", "ceiling_bytes_per_s"):
+        value = getattr(each, name, None)
+        if value is not None:
+            changed[name] = value * factor
+    curve = getattr(each, "bandwidth_curve", ())
+    if curve:
+        changed["bandwidth_curve"] = tuple(rate * factor for rate in curve)
+    return replace(each, **changed)
+
+
+def _faster_memory(machine: Machine, kind: str, factor: float) -> Machine:
+    """Return a machine with faster memory of a kind, and controllers that serve only that."""
+    nodes = tuple(_faster(n, factor) if n.kind == kind else n for n in machine.nodes)
+    controllers = tuple(
+        _faster(each, factor) if _served(machine, number) == [kind] else each
+        for number, each in enumerate(machine.controllers)
+    )
+    return replace(machine, nodes=nodes, controllers=controllers)
+
+
+def _served(machine: Machine, controller: int) -> list[str]:
+    """Return the kinds of memory behind a controller."""
+    return _kinds(node.kind for node in machine.nodes if node.controller == controller)
+
+
+def _changed_paths(machine: Machine, kind: str, change: Callable[[Path], Path]) -> Machine:
+    paths = tuple(
+        tuple(
+            change(path) if node.kind == kind else path
+            for path, node in zip(row, machine.nodes, strict=True)
+        )
+        for row in machine.paths
+    )
+    return replace(machine, paths=paths)
+
+
+def _wider(path: Path) -> Path:
+    """Return a path over which a core draws twice as much."""
+    written = path.write_core_cap_bytes_per_s
+    return replace(
+        path,
+        core_cap_bytes_per_s=tuple(cap * TWICE for cap in path.core_cap_bytes_per_s),
+        write_core_cap_bytes_per_s=written and tuple(cap * TWICE for cap in written),
+    )
+
+
+def _nearer_memory(machine: Machine, kind: str, factor: float) -> Machine:
+    """Return a machine with less latency of a kind of memory, also of misses of a cache before."""
+
+    def nearer(path: Path) -> Path:
+        written = path.write_latency_ps
+        return replace(
+            path,
+            latency_ps=_shorter(path.latency_ps, factor),
+            write_latency_ps=None if written is None else _shorter(written, factor),
+        )
+
+    def passed(node: MemoryNode) -> MemoryNode:
+        cache = node.memory_side_cache
+        if node.kind != kind or cache is None:
+            return node
+        missed = replace(cache, miss_latency_ps=_shorter(cache.miss_latency_ps, factor))
+        return replace(node, memory_side_cache=missed)
+
+    return replace(
+        _changed_paths(machine, kind, nearer), nodes=tuple(passed(node) for node in machine.nodes)
+    )
+
+
+def _shorter(time: int, factor: float) -> int:
+    return round(time / factor)
+
+
+@source
+def shared_controllers(setting: Setting) -> Iterator[Alteration]:
+    """Yield faster controllers of several kinds of memory together."""
+    machine = setting.machine
+    shared = [n for n in range(len(machine.controllers)) if len(_served(machine, n)) > 1]
+    for factor in (TWICE, FREE) if shared else ():
+        change = partial(_faster_controllers, shared=shared, factor=factor)
+        yield Alteration("bandwidth of shared controllers", SPEED[factor], _of_machine(change))
+
+
+def _faster_controllers(machine: Machine, shared: list[int], factor: float) -> Machine:
+    made = tuple(
+        _faster(each, factor) if number in shared else each
+        for number, each in enumerate(machine.controllers)
+    )
+    return replace(machine, controllers=made)
+
+
+@source
+def memory_side_caches(setting: Setting) -> Iterator[Alteration]:
+    """Yield faster caches in front of memory."""
+    nodes = setting.machine.nodes
+    for kind in _kinds(node.kind for node in nodes if node.memory_side_cache is not None):
+        for factor in (TWICE, FREE):
+            change = partial(_with_fronts, kind=kind, change=partial(_faster, factor=factor))
+            what = f"bandwidth of the cache in front of {kind}"
+            yield Alteration(what, SPEED[factor], _of_machine(change))
+        for factor in (TWICE, FREE):
+            change = partial(_with_fronts, kind=kind, change=partial(_sooner, factor=factor))
+            what = f"latency of the cache in front of {kind}"
+            yield Alteration(what, TIME[factor], _of_machine(change))
+
+
+def _with_fronts(
+    machine: Machine, kind: str, change: Callable[[MemorySideCache], MemorySideCache]
+) -> Machine:
+    nodes = tuple(
+        replace(node, memory_side_cache=change(node.memory_side_cache))
+        if node.kind == kind and node.memory_side_cache is not None
+        else node
+        for node in machine.nodes
+    )
+    return replace(machine, nodes=nodes)
+
+
+def _sooner(cache: MemorySideCache, factor: float) -> MemorySideCache:
+    return replace(cache, hit_latency_ps=_shorter(cache.hit_latency_ps, factor))
+
+
+@source
+def links(setting: Setting) -> Iterator[Alteration | Missing]:
+    """Yield faster links, those together whose names differ in numbers only."""
+    if not setting.machine.links:
+        yield Missing("bandwidth of links", "the machine has none")
+    for kind in _kinds(_link_kind(link) for link in setting.machine.links):
+        for factor in (TWICE, FREE):
+            change = partial(_faster_links, kind=kind, factor=factor)
+            yield Alteration(f"bandwidth of links {kind}", SPEED[factor], _of_machine(change))
+
+
+def _link_kind(link: Link) -> str:
+    """Return what links are called without their numbers.
+
+    >>> _link_kind(Link("ht0>1", 1.0)), _link_kind(Link("device2_up", 1.0))
+    ('ht', 'device_up')
+    """
+    return _NUMBER.sub("", link.name) or link.name
+
+
+def _faster_links(machine: Machine, kind: str, factor: float) -> Machine:
+    made = (_faster(each, factor) if _link_kind(each) == kind else each for each in machine.links)
+    return replace(machine, links=tuple(made))
+
+
+@source
+def caches(setting: Setting) -> Iterator[Alteration | Missing]:
+    """Yield levels of caches with more bandwidth and less latency, transfers included."""
+    if not setting.machine.caches:
+        yield Missing("bandwidth and latency of caches", "the machine has none")
+    for number, level in enumerate(setting.machine.caches):
+        for factor in (TWICE, FREE):
+            change = partial(_with_level, number=number, change=partial(_wide, factor=factor))
+            yield Alteration(f"{level.name} bandwidth", SPEED[factor], _of_machine(change))
+        for factor in (TWICE, FREE):
+            change = partial(_with_level, number=number, change=partial(_near, factor=factor))
+            yield Alteration(f"{level.name} latency", TIME[factor], _of_machine(change))
+
+
+def _with_level(
+    machine: Machine, number: int, change: Callable[[CacheLevel], CacheLevel]
+) -> Machine:
+    levels = list(machine.caches)
+    levels[number] = change(levels[number])
+    return replace(machine, caches=tuple(levels))
+
+
+def _wide(level: CacheLevel, factor: float) -> CacheLevel:
+    def rate(now: float) -> float:
+        """Return a higher rate; 0 says that there is none."""
+        return now and min(now * factor, max(now, FREE_BYTES_PER_S))
+
+    return replace(
+        level,
+        bandwidth_bytes_per_s=rate(level.bandwidth_bytes_per_s),
+        transfer_bandwidth_bytes_per_s=rate(level.transfer_bandwidth_bytes_per_s),
+        upgrade_bandwidth_bytes_per_s=rate(level.upgrade_bandwidth_bytes_per_s),
+        displacement_bandwidth_bytes_per_s=rate(level.displacement_bandwidth_bytes_per_s),
+        differing={
+            place: replace(own, bandwidth_bytes_per_s=rate(own.bandwidth_bytes_per_s))
+            for place, own in level.differing.items()
+        },
+    )
+
+
+def _near(level: CacheLevel, factor: float) -> CacheLevel:
+    return replace(
+        level,
+        latency_ps=_shorter(level.latency_ps, factor),
+        transfer_latency_ps=_shorter(level.transfer_latency_ps, factor),
+        differing={
+            place: replace(own, latency_ps=_shorter(own.latency_ps, factor))
+            for place, own in level.differing.items()
+        },
+    )
+
+
+@source
+def runtime_costs(setting: Setting) -> Iterator[Alteration | Missing]:
+    """Yield smaller costs of the runtime, each that there is, and none of all at once."""
+    costs = setting.machine.costs
+    names = [item.name for item in fields(RuntimeCosts) if item.name.endswith("_ps")]
+    charged = [name for name in names if np.any(getattr(costs, name))]
+    nothing = [cost_name(name) for name in names if name not in charged]
+    for name in charged:
+        for factor in (TWICE, FREE):
+            change = partial(_cheaper, name=name, factor=factor)
+            yield Alteration(f"cost {cost_name(name)}", TIME[factor], _of_machine(change))
+    if any(graph.creation_ops.any() for graph in _graphs(setting.workload)):
+        for factor in (TWICE, FREE):
+            made = partial(_with_creation, factor=factor)
+            yield Alteration("creation of tasks by the program", TIME[factor], made)
+    if charged or setting.machine.copies_data:
+        copies = " and copies" * setting.machine.copies_data
+        yield Alteration(f"runtime{copies}", TIME[FREE], _of_machine(ideal_machine))
+    if nothing:
+        yield Missing(f"costs {', '.join(nothing)}", "they are 0")
+
+
+def _cheaper(machine: Machine, name: str, factor: float) -> Machine:
+    value = getattr(machine.costs, name)
+    made: Any = (
+        tuple(_shorter(each, factor) for each in value)
+        if isinstance(value, tuple)
+        else _shorter(value, factor)
+    )
+    return replace(machine, costs=replace(machine.costs, **{name: made}))
+
+
+def _with_creation(setting: Setting, factor: float) -> Setting:
+    def sooner(graph: TaskGraph) -> TaskGraph:
+        return replace(graph, creation_ops=graph.creation_ops / factor)
+
+    init = setting.workload.init
+    workload = setting.workload.changed(sooner, init=init and sooner(init))
+    return replace(setting, workload=workload)
+
+
+def _graphs(workload: Workload) -> list[TaskGraph]:
+    return [workload.graph, *filter(None, [workload.init])]
+
+
+@source
+def task_classes(setting: Setting) -> Iterator[Alteration]:
+    """Yield tasks of each class that take less time: operations, and bytes of their accesses."""
+    used = (
+        graph.class_names[number]
+        for graph in _graphs(setting.workload)
+        for number in np.unique(graph.task_class).tolist()
+    )
+    for name in _kinds(used):
+        for factor in (TWICE, FREE):
+            made = partial(_shorter_tasks, name=name, factor=factor)
+            yield Alteration(f"tasks {name}", TIME[factor], made)
+
+
+def _shorter_tasks(setting: Setting, name: str, factor: float) -> Setting:
+    """Return a run in which tasks of a class have less to do, wherever that is said."""
+    machine, before = setting.machine, setting.workload
+    for graph in _graphs(before):
+        if graph.codelets is not None and name in graph.class_names:
+            codelet = graph.codelets[graph.class_names.index(name)]
+            by = machine.timings.get(codelet, {})
+            shorter = {kind: _faster_codelet(sizes, factor) for kind, sizes in by.items()}
+            machine = replace(machine, timings={**machine.timings, codelet: shorter})
+    change = partial(_shorter_class, name=name, factor=factor)
+    workload = before.changed(change, init=before.init and change(before.init))
+    division = before.division
+    if division is not None:
+        mine, owner = _members(before.graph, name)
+        division = replace(
+            division,
+            fixed_ops=_divided(division.fixed_ops, mine, factor),
+            unit_ops=_divided(division.unit_ops, mine, factor),
+            unit_read_bytes=np.where(
+                owner, division.unit_read_bytes / factor, division.unit_read_bytes
+            ),
+            unit_written_bytes=np.where(
+                owner, division.unit_written_bytes / factor, division.unit_written_bytes
+            ),
+        )
+    return replace(setting, machine=machine, workload=replace(workload, division=division))
+
+
+def _members(graph: TaskGraph, name: str) -> tuple[BoolArray, BoolArray]:
+    """Return which tasks are of a class, and which accesses are theirs."""
+    known = graph.class_names.index(name) if name in graph.class_names else -1
+    mine = graph.task_class == known
+    return mine, np.repeat(mine, np.diff(graph.access_ptr))
+
+
+def _divided(ops: Any, mine: BoolArray, factor: float) -> Any:
+    """Return fewer operations for some tasks; what cannot run stays so."""
+    return np.where(mine & np.isfinite(ops), np.where(np.isfinite(ops), ops, 0.0) / factor, ops)
+
+
+def _shorter_class(graph: TaskGraph, name: str, factor: float) -> TaskGraph:
+    """Return a graph in which tasks of a class have less to do.
+
+    Of what they access at least a byte is left, so that data lie where they did.
+    """
+    mine, owner = _members(graph, name)
+
+    def fewer(moved: Any) -> Any:
+        left = np.maximum(1, np.rint(moved / factor).astype(np.int64))
+        return np.where(owner & (moved > 0), left, moved)
+
+    return replace(
+        graph,
+        ops=_divided(graph.ops, mine, factor),
+        join_ops=_divided(graph.join_ops, mine, factor),
+        read_bytes=fewer(graph.read_bytes),
+        written_bytes=fewer(graph.written_bytes),
+    )
+
+
+@source
+def more_workers(setting: Setting) -> Iterator[Alteration | Missing]:
+    """Yield twice as many workers, and one per hardware thread."""
+    most = setting.machine.n_threads
+    now = most if setting.workers is None else setting.workers
+    if now == most:
+        yield Missing("more workers", "every hardware thread has one")
+        return
+    for count in sorted({min(2 * now, most), most}):
+        yield Alteration("workers", str(count), partial(replace, workers=count))
+
+
+@source
+def near_data(setting: Setting) -> Iterator[Alteration | Missing]:
+    """Yield paths to all memory of a kind as they are to that of the own domain."""
+    machine = setting.machine
+    if all_near(machine).paths == machine.paths:
+        yield Missing("remote accesses", "no memory is farther away than other of its kind")
+    else:
+        yield Alteration("remote accesses", "local", _of_machine(all_near))
+
+
+def all_near(machine: Machine) -> Machine:
+    """Return a machine whose domains reach all memory of a kind as their own of that kind.
+
+    Domains without such memory, and paths over which data are copied, keep what they have.
+    """
+
+    def near(domain: int, node: int) -> Path:
+        own = (
+            other
+            for other, each in enumerate(machine.nodes)
+            if each.domain == domain
+            and each.kind == machine.nodes[node].kind
+            and machine.uses_in_place(domain, other)
+        )
+        like = next(own, node) if machine.uses_in_place(domain, node) else node
+        return machine.paths[domain][like]
+
+    paths = tuple(
+        tuple(near(domain, node) for node in range(len(machine.nodes)))
+        for domain in range(machine.n_domains)
+    )
+    return replace(machine, paths=paths)

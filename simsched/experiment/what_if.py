@@ -1,0 +1,224 @@
+"""What a run would gain if something about it were better: simulated again with each change.
+
+Changes are those of :mod:`simsched.experiment.alterations`. Each is simulated by itself, with the
+policy asked anew, so that it places data and plans for what is changed; that is what a run on such
+a machine takes, not an extrapolation of the given one. The gain is that of the makespan, paired by
+seed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from simsched.experiment.alterations import Alteration, Missing, Setting, alterations
+from simsched.experiment.cell_run import repeated_run
+from simsched.experiment.cells import Cell
+from simsched.experiment.frames import with_units
+from simsched.experiment.inputs import GivenWorkload
+from simsched.experiment.pool import Listener
+from simsched.experiment.progress import Silent
+from simsched.experiment.summary import Estimate, estimate
+from simsched.files.errors import SimschedError
+from simsched.files.units import PER_PS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+UNCHANGED = Alteration("nothing", "as it is", lambda setting: setting)
+Makespans = dict[tuple[str, str], list[int | str]]
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What one change does to the makespan."""
+
+    what: str
+    to: str
+    #: Of the unchanged runs, by seed.
+    before_ps: tuple[int, ...]
+    #: With the change; empty where it cannot be simulated.
+    after_ps: tuple[int, ...]
+    #: Why it cannot.
+    impossible: str = ""
+
+    @property
+    def gain_s(self) -> float:
+        """By how much the makespan is shorter, the mean over the seeds; -inf where impossible."""
+        if self.impossible:
+            return -math.inf
+        pairs = zip(self.before_ps, self.after_ps, strict=True)
+        return sum(before - after for before, after in pairs) * PER_PS / len(self.before_ps)
+
+    @property
+    def makespan_s(self) -> Estimate:
+        """Mean over the seeds with its confidence interval."""
+        return estimate([after * PER_PS for after in self.after_ps])
+
+    @property
+    def shorter_percent(self) -> Estimate:
+        """How much shorter the makespan is than the unchanged one of the same seed."""
+        pairs = zip(self.before_ps, self.after_ps, strict=not self.impossible)
+        return estimate([100.0 * (1.0 - after / before) for before, after in pairs if before])
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether a makespan differs."""
+        return self.after_ps != self.before_ps
+
+    def row(self) -> dict[str, Any]:
+        """Return the columns of a table; None for what is not known."""
+        known = not self.impossible
+        makespan, shorter = self.makespan_s, self.shorter_percent
+        return {
+            "change": self.what,
+            "to": self.to,
+            "makespan_s": makespan.mean if known else None,
+            "makespan_s_ci95": _finite(makespan.half_width),
+            "gain_s": self.gain_s if known else None,
+            "shorter_percent": _finite(shorter.mean),
+            "shorter_percent_ci95": _finite(shorter.half_width),
+            "impossible": self.impossible or None,
+        }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """What each change does to runs that differ in nothing but their seed."""
+
+    #: Machine, workload, policy and sweep values.
+    label: str
+    seeds: tuple[int, ...]
+    #: The unchanged runs, simulated as changed ones are.
+    unchanged: Gain
+    #: By descending gain.
+    gains: tuple[Gain, ...]
+    #: Changes that the runs have no use for.
+    missing: tuple[Missing, ...]
+
+    @property
+    def drift_ps(self) -> int:
+        """By how much the unchanged runs differ when they are simulated again; 0 or a bug."""
+        pairs = zip(self.unchanged.before_ps, self.unchanged.after_ps, strict=True)
+        return max(abs(after - before) for before, after in pairs)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each change, the unchanged runs at their rank."""
+        return [gain.row() for gain in _ranked([self.unchanged, *self.gains])]
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return {
+            "label": self.label,
+            "seeds": list(self.seeds),
+            "drift_ps": self.drift_ps,
+            "changes": self.rows(),
+            "missing": [vars(each) for each in self.missing],
+        }
+
+
+def _ranked(gains: Sequence[Gain]) -> list[Gain]:
+    return sorted(gains, key=lambda gain: -gain.gain_s)
+
+
+def what_if(
+    cells: Sequence[Cell],
+    progress: Callable[[int], AbstractContextManager[Listener]] | None = None,
+) -> WhatIf:
+    """Simulate runs again with each change that there is.
+
+    Parameters
+    ----------
+    cells : sequence of Cell
+        Runs that differ in nothing but their seed, at least one.
+    progress : callable, optional
+        Makes a listener of progress, given the number of runs.
+
+    Returns
+    -------
+    WhatIf
+        Ranked.
+
+    Raises
+    ------
+    SimschedError
+        The unchanged runs are impossible.
+    """
+    first = cells[0]
+    known = alterations(_setting(first))
+    changes = [UNCHANGED, *(each for each in known if isinstance(each, Alteration))]
+    before: list[int] = []
+    after: Makespans = {(each.what, each.to): [] for each in changes}
+    total = len(cells) * (len(changes) + 1)
+    with progress(total) if progress is not None else nullcontext(Silent()) as heard:
+        for cell in cells:
+            before.append(_given(cell))
+            heard.finished(cell)
+            for each, makespan in _changed(cell, changes):
+                after[each.what, each.to].append(makespan)
+                heard.finished(cell)
+    unchanged, *gains = (_gain(key, before, found) for key, found in after.items())
+    if unchanged.impossible:
+        raise SimschedError(f"{first.label}: simulated again: {unchanged.impossible}")
+    return WhatIf(
+        first.label.rpartition(" seed ")[0],
+        tuple(cell.seed for cell in cells),
+        unchanged,
+        tuple(_ranked(gains)),
+        tuple(each for each in known if isinstance(each, Missing)),
+    )
+
+
+def _setting(cell: Cell) -> Setting:
+    return Setting(cell.machine_model, cell.workload_source.build(), cell.workers)
+
+
+def _given(cell: Cell) -> int:
+    """Return the makespan of a run as it is."""
+    try:
+        return repeated_run(cell, events=False).summary.makespan_ps
+    except SimschedError as error:
+        raise type(error)(f"{cell.label}: {error}") from error
+
+
+def _changed(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Alteration, int | str]]:
+    """Yield each change with the makespan, or with why there is none."""
+    setting = _setting(cell)
+    for change in changes:
+        try:
+            made = change.made(setting)
+            changed = replace(
+                cell,
+                machine_model=made.machine,
+                workload_source=GivenWorkload(made.workload, ""),
+                workers=made.workers,
+            )
+            yield change, repeated_run(changed, events=False).summary.makespan_ps
+        except SimschedError as error:
+            yield change, str(error)
+
+
+def _gain(key: tuple[str, str], before: Sequence[int], found: Sequence[int | str]) -> Gain:
+    """Return what a change does; one run that is impossible makes it so."""
+    wrong = next((each for each in found if isinstance(each, str)), "")
+    after = tuple(each for each in found if isinstance(each, int)) if not wrong else ()
+    return Gain(*key, tuple(before), after, wrong)
+
+
+def what_if_frame(found: WhatIf) -> pd.DataFrame:
+    """Return one row per change: :meth:`simsched.Result.what_if`."""
+    import pandas as pd
+
+    frame = with_units(pd.DataFrame(found.rows()))
+    frame.attrs |= {
+        "drift_ps": found.drift_ps,
+        "missing": {each.what: each.why for each in found.missing},
+    }
+    return frame

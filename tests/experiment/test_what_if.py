@@ -1,0 +1,216 @@
+"""What-if: gains that follow from arithmetic on paper, and unchanged runs that do not drift."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import simsched
+from simsched.experiment import alterations
+from simsched.experiment.alterations import Alteration, Missing, Setting
+from simsched.experiment.study import Study
+from simsched.experiment.what_if import Gain, WhatIf, what_if
+from simsched.files.errors import ConfigurationError, ModelError
+from simsched.machine.model import Machine, RuntimeCosts
+from simsched.machine.synthetic import make_machine
+from simsched.workload.builder import adjacency, build_graph, listed_accesses
+from simsched.workload.graph import TaskGraph, Workload
+
+MB = 10**6
+
+
+def found(machine: Any, workload: Any, policy: str = "work_sharing", **changes: Any) -> WhatIf:
+    from simsched.experiment.overrides import Change, Origin
+
+    made = [Change(key.replace("__", "."), each, Origin("")) for key, each in changes.items()]
+    return what_if(Study.from_objects(machine, workload, policy, made).cells)
+
+
+def gain(of: WhatIf, what: str, to: str) -> Gain:
+    (one,) = (each for each in of.gains if (each.what, each.to) == (what, to))
+    return one
+
+
+def times(of: WhatIf, what: str, to: str) -> float:
+    """Return the makespan with a change over that without."""
+    one = gain(of, what, to)
+    return one.after_ps[0] / one.before_ps[0]
+
+
+def chain(tasks: int, classes: tuple[str, ...] = ("a",), ops: float = 1e6) -> TaskGraph:
+    return build_graph(
+        [ops] * tasks,
+        task_class=[task % len(classes) for task in range(tasks)],
+        class_names=classes,
+        successors=adjacency(range(tasks - 1), range(1, tasks), tasks),
+    )
+
+
+def readers(tasks: int, read_bytes: int = 100 * MB) -> TaskGraph:
+    """Return independent tasks that read a block each and compute nothing."""
+    rows = [(task, task, read_bytes, 0, 0) for task in range(tasks)]
+    return build_graph(
+        [0.0] * tasks, accessed=listed_accesses(rows, tasks), block_bytes=[read_bytes] * tasks
+    )
+
+
+def test_twice_the_bandwidth_halves_what_is_bound_by_it() -> None:
+    made = found(make_machine(domains=1, cores_per_domain=4), readers(8))
+    assert times(made, "DRAM bandwidth", "twice") == 0.5
+    assert times(made, "DRAM bandwidth", "unbounded") < 1e-3
+    assert times(made, "speed of cores core", "twice") == 1.0
+    (name,) = {each.what for each in made.gains if each.what.startswith("tasks")}
+    assert times(made, name, "half") == 0.5
+
+
+def test_where_cores_draw_no_more_bandwidth_gains_nothing() -> None:
+    machine = make_machine(domains=1, cores_per_domain=4, core_cap_bytes_per_s=1e9)
+    made = found(machine, readers(8))
+    assert times(made, "DRAM bandwidth", "twice") == 1.0
+    assert times(made, "what a core draws from DRAM", "twice") == 0.5
+
+
+def test_latency_is_paid_once_for_each_access() -> None:
+    machine = make_machine(domains=1, cores_per_domain=1, local_latency_ps=1000)
+    made = found(machine, readers(5))
+    before = made.unchanged.before_ps[0]
+    assert before - gain(made, "DRAM latency", "half").after_ps[0] == 5 * 500
+    assert before - gain(made, "DRAM latency", "none").after_ps[0] == 5 * 1000
+
+
+def test_a_chain_gains_nothing_from_more_workers() -> None:
+    machine = make_machine(domains=1, cores_per_domain=8)
+    made = found(machine, chain(10), machines__0__workers=2)
+    assert gain(made, "workers", "4").gain_s == 0.0
+    assert gain(made, "workers", "8").gain_s == 0.0
+    wide = found(machine, "independent[tasks=800]", machines__0__workers=2)
+    assert times(wide, "workers", "4") == pytest.approx(0.5)
+    assert times(wide, "workers", "8") == pytest.approx(0.25)
+    (why,) = (each.why for each in found(machine, chain(2)).missing if "workers" in each.what)
+    assert why == "every hardware thread has one"
+
+
+def test_a_class_that_is_half_of_the_critical_path() -> None:
+    made = found(make_machine(domains=1, cores_per_domain=2), chain(10, ("a", "b")))
+    assert times(made, "tasks a", "none") == 0.5
+    assert times(made, "tasks b", "half") == 0.75
+    assert times(made, "speed of cores core", "twice") == 0.5
+
+
+def test_costs_of_the_runtime() -> None:
+    # A worker takes all tasks, each after a lock that it holds for 1 us.
+    machine = make_machine(
+        domains=1, cores_per_domain=1, costs=RuntimeCosts(lock_hold_ps=1_000_000)
+    )
+    made = found(machine, "independent[tasks=50]")
+    free = gain(made, "cost lock_hold", "none")
+    assert free.gain_s > 0.0
+    assert gain(made, "cost lock_hold", "half").gain_s == pytest.approx(free.gain_s / 2)
+    assert free.gain_s == pytest.approx(gain(made, "runtime", "none").gain_s)
+    assert free.gain_s == pytest.approx(50e-6, rel=0.05)
+    (nothing,) = (each for each in made.missing if each.why == "they are 0")
+    assert "steal" in nothing.what
+    assert "lock_hold" not in nothing.what
+
+
+def test_all_data_near() -> None:
+    # One worker reads two blocks of 100 MB: 10 ms for the near one, 100 ms over the link.
+    machine = make_machine(
+        domains=2, cores_per_domain=1, link_bandwidth_bytes_per_s=1e9, remote_latency_ps=1000
+    )
+    made = found(machine, readers(2), "work_sharing[placement=interleave]", machines__0__workers=1)
+    assert made.unchanged.before_ps[0] == pytest.approx(110e9, rel=1e-6)
+    assert gain(made, "remote accesses", "local").after_ps[0] == pytest.approx(20e9, rel=1e-6)
+    assert gain(made, "bandwidth of links crossbar", "twice").after_ps[0] == pytest.approx(
+        60e9, rel=1e-6
+    )
+
+
+@pytest.mark.parametrize("backend", ["native", "simpy"])
+@pytest.mark.parametrize(
+    ("machine", "workload", "policy"),
+    [
+        ("amd_4x_opteron8380", "fork_join[depth=4, durations=lognormal 0.5]", "cilk"),
+        ("knl_snc4_flat", "heat[rows=256, leaf_bytes=64 KiB, iterations=2]", "bats"),
+        ("mirage", "cholesky[tiles=3, tile_size=960, element_bytes=4, costs=measured]", "dmda"),
+    ],
+)
+def test_unchanged_runs_do_not_drift(
+    backend: str, machine: str, workload: str, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alterations, "SOURCES", [alterations.near_data])
+    made = found(machine, workload, policy, backend=backend, seeds=2)
+    assert made.drift_ps == 0
+    assert made.unchanged.before_ps == made.unchanged.after_ps
+    assert made.seeds == (0, 1)
+
+
+def test_gains_are_ranked_and_paired_by_seed() -> None:
+    made = found("amd_4x_opteron8380", "fork_join[depth=4]", "cilk", seeds=3)
+    gains = [row["gain_s"] for row in made.rows()]
+    assert gains == sorted(gains, reverse=True)
+    assert [row["change"] for row in made.rows()].count("nothing") == 1
+    one = made.gains[0]
+    pairs = list(zip(one.before_ps, one.after_ps, strict=True))
+    assert len(pairs) == 3
+    mean = sum(100 * (1 - after / before) for before, after in pairs) / 3
+    assert one.shorter_percent.mean == pytest.approx(mean)
+    assert one.shorter_percent.count == 3
+
+
+def test_a_change_that_cannot_be_simulated_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(setting: Setting) -> Setting:
+        raise ModelError("found nothing")
+
+    def source(setting: Setting) -> Iterator[Alteration | Missing]:
+        yield Alteration("all", "better", broken)
+
+    monkeypatch.setattr(alterations, "SOURCES", [source])
+    made = found(make_machine(domains=1, cores_per_domain=1), chain(2))
+    assert made.rows()[-1]["impossible"] == "found nothing"
+    assert made.rows()[-1]["makespan_s"] is None
+    assert made.drift_ps == 0
+
+
+@pytest.mark.parametrize(
+    ("machine", "workload", "policy"),
+    [
+        ("knl_snc4_cache", "fork_join[depth=3]", "cilk"),
+        ("odroid_xu3", "fork_join[depth=3]", "work_sharing"),
+        ("e5620_m2090", "divisible[units=1000]", "hats"),
+        ("mirage", "cholesky[tiles=3, tile_size=960, element_bytes=4, costs=measured]", "dmda"),
+        ("xeon_max_9480_flat", "fork_join[depth=3]", "cilk"),
+    ],
+)
+def test_every_change_can_be_simulated(machine: str, workload: str, policy: str) -> None:
+    made = found(machine, workload, policy)
+    assert made.drift_ps == 0
+    assert [(each.what, each.to) for each in made.gains if each.impossible] == []
+    keys = [(each.what, each.to) for each in made.gains]
+    assert len(keys) == len(set(keys))
+
+
+def test_paths_of_copies_stay() -> None:
+    machine: Machine = simsched.load_machine("k40_server")
+    near = alterations.all_near(machine)
+    for domain, row in enumerate(machine.paths):
+        for node, path in enumerate(row):
+            if not machine.uses_in_place(domain, node):
+                assert near.paths[domain][node] == path
+
+
+def test_from_python() -> None:
+    workload = Workload("chain", chain(10, ("a", "b")))
+    result = simsched.run(
+        make_machine(domains=1, cores_per_domain=2), workload, ["work_sharing", "cilk_a"], jobs=1
+    )
+    frame = result.what_if("work_sharing")
+    assert frame.attrs["drift_ps"] == 0
+    assert frame.attrs["units"]["gain_s"] == "s"
+    assert "more workers" in frame.attrs["missing"]
+    row = frame[(frame.change == "tasks a") & (frame.to == "none")].iloc[0]
+    assert row.shorter_percent == 50.0
+    with pytest.raises(ConfigurationError, match="found runs with policy work_sharing, cilk_a"):
+        result.what_if()
