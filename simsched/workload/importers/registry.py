@@ -207,4 +207,8 @@ def _refusal(path: Path, candidates: list[Importer]) -> GraphError:
         except SimschedError as error:
             said.setdefault(str(error), []).append(each.name)
     reasons = "; ".join(f"{why} (taken for {' or '.join(names)})" for why, names in said.items())
-    return GraphError(reasons or f"{path}: found contents of no known format")
+    if len(said) == 1:
+        return GraphError(reasons)
+    return GraphError(
+        ": ".join(filter(None, (f"{path}: found contents of no known format", reasons)))
+    )
