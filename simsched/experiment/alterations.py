@@ -165,6 +165,8 @@ def _faster(each: Resource, factor: float) -> Resource:
         gone: dict[str, Any] = {"bandwidth_curve": (), "ceiling_bytes_per_s": None}
         known = {item.name for item in fields(each)}
         gone = {name: value for name, value in gone.items() if name in known}
+        if getattr(each, "peak_bandwidth_bytes_per_s", 0.0):  # policies deal data out by it
+            gone["peak_bandwidth_bytes_per_s"] = FREE_BYTES_PER_S
         return replace(each, bandwidth_bytes_per_s=FREE_BYTES_PER_S, **gone)
     changed: dict[str, Any] = {}
     for name in ("bandwidth_bytes_per_s", "peak_bandwidth_bytes_per_s", "ceiling_bytes_per_s"):

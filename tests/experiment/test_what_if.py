@@ -192,6 +192,15 @@ def test_every_change_can_be_simulated(machine: str, workload: str, policy: str)
     assert len(keys) == len(set(keys))
 
 
+def test_policies_see_that_memory_is_faster() -> None:
+    machine = simsched.load_machine("knl_snc4_flat")
+    for factor in (alterations.TWICE, alterations.FREE):
+        made = alterations._faster_memory(machine, "HBM", factor)
+        for before, after in zip(machine.nodes, made.nodes, strict=True):
+            grows = after.peak_bandwidth_bytes_per_s > before.peak_bandwidth_bytes_per_s
+            assert grows == (before.kind == "HBM")
+
+
 def test_paths_of_copies_stay() -> None:
     machine: Machine = simsched.load_machine("k40_server")
     near = alterations.all_near(machine)
