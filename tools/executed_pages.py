@@ -29,13 +29,17 @@ small = {"workloads": ["heat_small"], "seeds": 2}
 result = simsched.run("quickstart", set=small)
 sizes = {"product": {"workloads.heat_small.rows": [512, 1024, 2048, 4096, 8192]}}
 swept = simsched.run("quickstart", set={**small, "seeds": 1, "sweep": sizes})
+programs = ["heat_small", "sten_small", "pagerank_small"]
+several = simsched.run("opteron48", programs, ["cilk", "laws"])
 """
 #: Question, the line that draws the answer.
 GALLERY = (
     ("How long does each policy take?", "result.plot.makespan()"),
     ("How many times as fast as the baseline is each?", "result.plot.speedup()"),
     ("And for how large a problem?", "swept.plot.speedup()"),
+    ("Which policy is best for which program?", "several.plot.matrix()"),
     ("Where are data accessed, in the own domain or in others?", "result.plot.locality()"),
+    ("How busy are the links between sockets?", "several.plot.links()"),
     ("What makes one policy faster than another?", 'result.plot.waterfall("bats")'),
     ("What does every worker do when?", 'result.plot.gantt("bats", iterations=2)'),
     (
