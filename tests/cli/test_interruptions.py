@@ -63,7 +63,7 @@ CLAIMS = """
 sources: {Book: A book}
 claims:
   - {id: fast, source: Book §1, kind: absolute, experiment: x.yaml, metric: makespan_s,
-     policy: "./mine.py[marker=marker]", value: 1, tolerance: 1 %, tolerance_reason: a guess}
+     policy: "mine[marker=marker]", value: 1, tolerance: 1 %, tolerance_reason: a guess}
 """
 SIMSCHED = ("-m", "simsched")
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
