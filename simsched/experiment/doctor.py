@@ -21,7 +21,7 @@ from simsched.files.units import format_size
 
 Status = Literal["ok", "note", "broken"]
 #: Names under which distributions are imported, where these differ.
-MODULES = {"scikit-learn": "sklearn", "ruamel.yaml": "ruamel.yaml"}
+MODULES = {"scikit-learn": "sklearn", "ruamel.yaml.clib": "_ruamel_yaml"}
 _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)\s*(?:>=\s*([0-9.]+))?\s*$")
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 
