@@ -54,9 +54,9 @@ def test_a_hook_that_raises(refused: Refused, tmp_path: Path, hook: str, backend
 def test_a_hook_that_returns_nonsense(refused: Refused, tmp_path: Path) -> None:
     path = policy(tmp_path, "on_ready", "return 'nonsense'")
     message = refused("run", path, "-j", 1, "-q", "--backend", "simpy")
-    assert re.search(
-        r"mine seed 0: policy \S+: on_ready: found '.*', accepted a Pool", message
-    ), message
+    assert re.search(r"mine seed 0: policy \S+: on_ready: found '.*', accepted a Pool", message), (
+        message
+    )
 
 
 def test_a_policy_file_that_ends_the_program(refused: Refused, tmp_path: Path) -> None:

@@ -117,5 +117,5 @@ def test_what_is_wrong_is_said_with_its_place(more, message, load):
 
 
 def test_other_json_is_not_taken_for_it(load):
-    with pytest.raises(GraphError, match="no known format: .*for node_link.*for wfformat"):
+    with pytest.raises(GraphError, match=r"no known format: .*for node_link.*for wfformat"):
         load({"nodes": 3, "things": []})
