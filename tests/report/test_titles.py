@@ -132,7 +132,8 @@ def test_panels_of_the_command_line_have_such_titles() -> None:
     def line(workload: str) -> Line:
         return Line("m", workload, "cilk", {}, {"makespan_s": ONE}, "cilk", ONE)
 
-    row = {"iteration_s": [0.5, 0.5], "initialisation_s": 0.5, "iteration_dram_bytes": [7, 7]}
+    times, moved = [0.5, 0.5, 0.5], [7, 7, 7]
+    row = {"iteration_s": times, "initialisation_s": 0.5, "iteration_dram_bytes": moved}
     rows = [row | {"policy": f"{LONG} {number}", "seed": 0} for number in range(3)]
     for figure in (plot_comparison([line(LONG), line(LONG + "1")]), plot_bandwidth(rows)):
         assert figure is not None
