@@ -163,7 +163,7 @@ def _with_transfers(
 ) -> Prepared:
     """Return the graph with a task for each message between nodes."""
     workload = prepared.workload
-    graph = workload.graph
+    graph = workload.graph.with_classes((*workload.graph.class_names, TRANSFER))
     n_old, n_new = graph.n_tasks, len(messages)
     begin = np.array([each["start_ps"] for each in messages], np.int64)
     end = np.array([each["end_ps"] for each in messages], np.int64)
@@ -184,8 +184,9 @@ def _with_transfers(
         graph,
         ops=np.hstack([graph.ops, ops]),
         join_ops=np.hstack([graph.join_ops, np.zeros_like(ops)]),
-        task_class=np.append(graph.task_class, [len(graph.class_names)] * n_new).astype(np.int32),
-        class_names=(*graph.class_names, TRANSFER),
+        task_class=np.append(graph.task_class, [len(graph.class_names) - 1] * n_new).astype(
+            np.int32
+        ),
         child_ptr=np.append(graph.child_ptr, np.full(n_new, len(graph.child), np.int64)),
         succ_ptr=succ_ptr,
         succ=succ,

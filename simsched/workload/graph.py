@@ -5,7 +5,7 @@ A :class:`TaskGraph` describes one iteration; a :class:`Workload` repeats it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -49,6 +49,36 @@ class TaskGraph(GraphArrays):
 
     #: Whether it has been found right; while nobody can write to its arrays it stays so.
     _is_valid = False
+
+    def with_classes(self, names: Sequence[str]) -> TaskGraph:
+        """Return the graph with another table of classes.
+
+        Parameters
+        ----------
+        names : sequence of str
+            All of its own classes and any others, in any order.
+
+        Returns
+        -------
+        TaskGraph
+            Its tasks have the classes that they had, and classes the values that they had. New ones
+            have no codelet and reach nothing on devices.
+        """
+        place = np.array([names.index(name) for name in self.class_names], np.int32)
+        codelets, reached = self.codelets, self.device_efficiency
+        if codelets is not None:
+            known = dict(zip(self.class_names, codelets, strict=True))
+            codelets = tuple(known.get(name, "") for name in names)
+        if reached is not None:
+            reached = np.zeros(len(names))
+            reached[place] = self.device_efficiency
+        return replace(
+            self,
+            task_class=place[self.task_class],
+            class_names=tuple(names),
+            codelets=codelets,
+            device_efficiency=reached,
+        )
 
     def in_iteration(self, number: int) -> TaskGraph:
         """Return the graph with the blocks of an iteration.

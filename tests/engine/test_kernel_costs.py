@@ -126,3 +126,18 @@ def test_an_efficiency_above_one_is_refused() -> None:
     graph = build_graph([1.0], device_efficiency=[1.5])
     with pytest.raises(GraphError, match=r"device_efficiency: found \[1.5\], accepted 0 to 1"):
         graph.validate()
+
+
+def test_values_of_classes_follow_them_into_another_table() -> None:
+    graph = build_graph(
+        [1.0, 2.0, 3.0],
+        task_class=[0, 1, 0],
+        class_names=("a", "b"),
+        device_efficiency=[0.25, 0.5],
+        codelets=("ca", "cb"),
+    ).with_classes(("b", "new", "a"))
+    graph.validate()
+    assert [graph.class_names[c] for c in graph.task_class] == ["a", "b", "a"]
+    assert graph.device_efficiency is not None
+    assert graph.device_efficiency.tolist() == [0.5, 0.0, 0.25]
+    assert graph.codelets == ("cb", "", "ca")

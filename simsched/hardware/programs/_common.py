@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import mmap
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -41,12 +40,6 @@ def untouched(shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
             f"found {count * kind.itemsize} bytes of data, more than this machine provides"
         ) from error
     return np.frombuffer(pages, dtype=kind, count=count).reshape(shape)
-
-
-def with_classes(graph: TaskGraph, classes: tuple[str, ...]) -> TaskGraph:
-    """Return a graph whose classes are numbered as in the table of the program in C."""
-    numbers = np.array([classes.index(name) for name in graph.class_names], dtype=np.int32)
-    return replace(graph, task_class=numbers[graph.task_class], class_names=classes)
 
 
 def refusal(program: str, parameter: str, found: object, accepted: str) -> ConfigurationError:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.hardware.program import Program
-from simsched.hardware.programs._common import DOUBLE_BYTES, refusal, with_classes
+from simsched.hardware.programs._common import DOUBLE_BYTES, refusal
 from simsched.workload.graph import Workload
 from simsched.workload.row_sweep import RowSweep
 from simsched.workload.spawn_tree import (
@@ -58,9 +58,9 @@ def sweep_graphs(
     sizes = sweep.block_bytes(tree.bounds)
     return Workload(
         name,
-        with_classes(sweep.graph(tree, tree.bounds), CLASSES),
+        sweep.graph(tree, tree.bounds).with_classes(CLASSES),
         iterations,
-        with_classes(first_touch_tree(tree, tree.bounds, sizes, 2.0 * columns), CLASSES),
+        first_touch_tree(tree, tree.bounds, sizes, 2.0 * columns).with_classes(CLASSES),
     )
 
 

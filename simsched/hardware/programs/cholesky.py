@@ -13,7 +13,6 @@ from simsched.hardware.programs._common import (
     hashed_units,
     largest_error,
     untouched,
-    with_classes,
 )
 from simsched.workload import generate_workload
 from simsched.workload.generators.cholesky import CLASSES as TILE_CLASSES
@@ -71,8 +70,8 @@ def cholesky(
         name="cholesky",
         workload=Workload(
             "cholesky",
-            with_classes(generated.graph, CLASSES),
-            init=with_classes(generated.init, CLASSES),
+            generated.graph.with_classes(CLASSES),
+            init=generated.init.with_classes(CLASSES),
         ),
         args=np.stack((tasks.step, tasks.row, tasks.column), axis=1),
         init_args=np.stack((np.zeros_like(row), row, column), axis=1),

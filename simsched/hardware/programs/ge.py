@@ -30,7 +30,6 @@ from simsched.hardware.programs._common import (
     hashed_units,
     largest_error,
     untouched,
-    with_classes,
 )
 from simsched.workload.builder import (
     Accesses,
@@ -98,7 +97,7 @@ def ge(
 
     return Program(
         name="ge",
-        workload=Workload("ge", _graph(tasks, bounds, blocks), 1, with_classes(init, CLASSES)),
+        workload=Workload("ge", _graph(tasks, bounds, blocks), 1, init.with_classes(CLASSES)),
         args=np.stack((bounds[tasks.step], tasks.first, tasks.last), axis=1),
         init_args=np.stack((bounds[:-1], bounds[:-1], bounds[1:]), axis=1),
         arrays=(matrix,),

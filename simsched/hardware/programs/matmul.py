@@ -26,7 +26,6 @@ from simsched.hardware.programs._common import (
     hashed_units,
     largest_error,
     untouched,
-    with_classes,
 )
 from simsched.workload.builder import (
     accesses,
@@ -86,7 +85,7 @@ def matmul(
     inner, row, column = (place.ravel() for place in np.indices((tiles,) * 3))
     return Program(
         name="matmul",
-        workload=Workload("matmul", graph, iterations, with_classes(init, CLASSES)),
+        workload=Workload("matmul", graph, iterations, init.with_classes(CLASSES)),
         args=np.stack((row, column, inner), axis=1),
         init_args=np.indices((3, n_tiles)).reshape(2, -1).T.copy(),
         arrays=arrays,
