@@ -29,6 +29,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.fixture(params=["simpy", "native"])
+def backend(request: pytest.FixtureRequest) -> str:
+    """Return the name of an engine: a test that takes it runs on each."""
+    return str(request.param)
+
+
 @pytest.fixture
 def record(request: pytest.FixtureRequest) -> accuracy.Recorder:
     """Return what compares a section with the record of accuracy, or renews it."""

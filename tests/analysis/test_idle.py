@@ -25,19 +25,8 @@ from simsched.trace.run import Run
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.registry import generate_workload
-from tests.engine.instances import (
-    HookPolicy,
-    RandomPolicy,
-    WakingPolicy,
-    random_machine,
-    random_workload,
-)
-from tests.engine.test_duplicates import US, Deciding, Speculating, uneven
-
-
-@pytest.fixture(params=["simpy", "native"])
-def backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from tests.analysis.random_runs import POLICIES, on_both
+from tests.engine.test_duplicates import US, Deciding, uneven
 
 
 def two(costs: RuntimeCosts | None = None) -> Machine:
@@ -211,30 +200,21 @@ def test_tasks_that_a_processor_cannot_run_are_none_for_it(backend: str) -> None
     assert found == {("tail", ""): [0, 3]}
 
 
-@pytest.mark.parametrize("policy", [RandomPolicy, HookPolicy, WakingPolicy, Speculating])
+@pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_causes_add_up_for_random_programs(policy: type[Any], seed: int) -> None:
-    machine, workload = random_machine(seed), random_workload(seed)
-    if policy is Speculating:
-        workload = replace(workload, init=None)
-    for name in ("simpy", "native"):
-        try:
-            run = simulate(
-                machine, workload, policy(choice=seed), seed=seed, backend=name, events=True
-            )
-        except SimschedError:
-            return
-        found = checked(run)
-        if name == "simpy":
-            expected = found
+    expected, found = map(checked, on_both(policy, seed))
     assert list(found.ps) == list(expected.ps)
     assert all((found.ps[key] == expected.ps[key]).all() for key in found.ps)
 
 
 @pytest.mark.parametrize("policy", [info.name for info in list_policies()])
 def test_causes_add_up_for_every_policy(policy: str) -> None:
-    for case in list(small_cases())[2::13]:
+    cases, n_runs = list(small_cases()), 0
+    for case in cases[2::13] + cases:
+        if n_runs == 5:
+            break
         try:
             run = simulate(
                 case.machine, case.workload, make_policy(policy), workers=case.workers, events=True
@@ -242,6 +222,8 @@ def test_causes_add_up_for_every_policy(policy: str) -> None:
         except SimschedError:
             continue
         checked(run)
+        n_runs += 1
+    assert n_runs == 5
 
 
 def test_a_run_without_trace_is_refused() -> None:

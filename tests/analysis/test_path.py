@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 
 from simsched.analysis.path import CriticalPath, critical_path
 from simsched.engine.run import simulate
-from simsched.files.errors import SimschedError
 from simsched.machine.model import RuntimeCosts
 from simsched.policy import make_policy
 from simsched.policy.contract.base import Preempt, Transfer
@@ -20,20 +18,9 @@ from simsched.policy.contract.executions import Duplicate
 from simsched.trace.run import Run
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
+from tests.analysis.random_runs import POLICIES, on_both
 from tests.analysis.test_idle import OneSteals
-from tests.engine.instances import (
-    HookPolicy,
-    RandomPolicy,
-    WakingPolicy,
-    random_machine,
-    random_workload,
-)
-from tests.engine.test_duplicates import US, Deciding, Speculating, uneven
-
-
-@pytest.fixture(params=["simpy", "native"])
-def backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+from tests.engine.test_duplicates import US, Deciding, uneven
 
 
 def checked(run: Run) -> CriticalPath:
@@ -158,21 +145,11 @@ def test_iterations_are_joined_by_what_is_between_them(backend: str) -> None:
     assert path.activity.tolist() == ["task", "between iterations", "task"]
 
 
-@pytest.mark.parametrize("policy", [RandomPolicy, HookPolicy, WakingPolicy, Speculating])
+@pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6))
 def test_the_path_has_no_gaps_for_random_programs(policy: type[Any], seed: int) -> None:
-    machine, workload = random_machine(seed), random_workload(seed)
-    if policy is Speculating:
-        workload = replace(workload, init=None)
-    try:
-        runs = [
-            simulate(machine, workload, policy(choice=seed), seed=seed, backend=name, events=True)
-            for name in ("simpy", "native")
-        ]
-    except SimschedError:
-        return
-    expected, found = map(checked, runs)
+    expected, found = map(checked, on_both(policy, seed))
     assert np.array_equal(expected.task, found.task)
     assert np.array_equal(expected.start_ps, found.start_ps)
 

@@ -27,11 +27,6 @@ from tests.engine.invariants import trace_violations
 from .accelerator_toys import GPU, IN, MIX, OUT, ends_ms, programs, run, times_ms
 
 
-@pytest.fixture(params=["simpy", "native"])
-def backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 @pytest.mark.parametrize(("n", "rate"), [(1, 3150), (2, 3150), (3, 3150), (4, 3040), (5, 2432)])
 def test_pageable_copies_share_the_link_beyond_three(backend: str, n: int, rate: float) -> None:
     copies = [{"kind": IN, "mb": 31.5, "share": 1} for _ in range(n)]

@@ -40,11 +40,6 @@ RANDOM_VICTIM = "rts[look_s=0.001, snatch_s=0.0005]"
 KNOWN_VICTIM = "rts[look_s=0.001, snatch_s=0.0005, victim=largest]"
 
 
-@pytest.fixture(params=["simpy", "native"])
-def backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def uneven(*ops_per_s: float, costs: RuntimeCosts | None = None) -> Machine:
     """A machine of one domain with a core of each speed."""
     machine = make_machine(

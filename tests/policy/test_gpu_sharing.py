@@ -21,11 +21,6 @@ from .accelerator_toys import GPU, MIX, ends_ms, programs, run, times_ms
 SAVED_MS = {"spart": 8 * 304 * 1024 / 288e6, "smk": 15 / 16 * 304 * 1024 / 288e6}
 
 
-@pytest.fixture(params=["simpy", "native"])
-def backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def test_partitions_slow_kernels_down_and_keep_them_apart(backend: str) -> None:
     # Half of the device each: a kernel that would fill it takes twice as long, one of 500 as long
     # as alone; both sides run beside each other.

@@ -33,11 +33,6 @@ SECOND = {"phase_ops": 1e9}  # on a core of 1e9 operations per second
 SLICES: dict[str, Any] = {"slice_s": 0.01, "balance_s": 0.05}
 
 
-@pytest.fixture(params=["simpy", "native"])
-def backend(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 def run(
     backend: str, machine: Machine, policy: str, parameters: dict[str, Any], **threads: Any
 ) -> Run:

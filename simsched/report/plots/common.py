@@ -13,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from simsched.experiment.summary import swept
+from simsched.experiment.summary import grouped, swept
 from simsched.files.atomic import write_atomically
 from simsched.files.errors import ConfigurationError
 from simsched.names.specs import format_spec
@@ -49,6 +49,19 @@ def save(figure: Figure, path: Path) -> None:
         write_atomically(
             path, lambda file: figure.savefig(file, format=kind, dpi=DPI, metadata=undated)
         )
+
+
+def groups_of(
+    rows: Sequence[Mapping[str, Any]], plot: str, most: int
+) -> list[list[Mapping[str, Any]]]:
+    """Return runs that differ in nothing but their seed together; refuse too many for a plot."""
+    groups = list(grouped(rows).values())
+    if len(groups) > most:
+        raise ConfigurationError(
+            f"{plot}: found {len(groups)} kinds of runs, accepted up to {most}: choose some, such "
+            "as result['policy=NAME']"
+        )
+    return groups
 
 
 def axes_for(ax: Axes | None, width: float, height: float) -> Axes:

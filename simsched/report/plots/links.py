@@ -9,9 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
-from simsched.experiment.summary import grouped
 from simsched.files.errors import ConfigurationError
-from simsched.report.plots.common import axes_for, finish, row_name
+from simsched.report.plots.common import axes_for, finish, groups_of, row_name
 from simsched.report.plots.matrix import MAX_COLUMNS, NOTHING, SHORTER, draw_cells
 from simsched.report.plots.titles import set_xlabel
 
@@ -38,12 +37,7 @@ def links(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
     ConfigurationError
         No machine has links, or there are more than `MAX_COLUMNS` columns.
     """
-    groups = list(grouped(rows).values())
-    if len(groups) > MAX_COLUMNS:
-        raise ConfigurationError(
-            f"links: found {len(groups)} kinds of runs, accepted up to {MAX_COLUMNS}: choose some, "
-            "such as result['workload=NAME']"
-        )
+    groups = groups_of(rows, "links", MAX_COLUMNS)
     used: dict[str, dict[int, list[float]]] = {}
     for column, members in enumerate(groups):
         for row in members:

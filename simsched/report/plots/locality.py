@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from simsched.experiment.summary import grouped
 from simsched.files.errors import ConfigurationError
-from simsched.report.plots.common import COLOURS, add_legend, axes_for, finish, name_rows, row_name
+from simsched.report.plots.common import (
+    COLOURS,
+    add_legend,
+    axes_for,
+    finish,
+    groups_of,
+    name_rows,
+    row_name,
+)
 from simsched.report.plots.titles import set_xlabel
 from simsched.report.tables import number
 
@@ -39,12 +46,7 @@ def locality(rows: Sequence[Mapping[str, Any]], ax: Axes | None = None) -> Axes:
     ConfigurationError
         No run moves bytes, or there are more than `MAX_GROUPS` bars.
     """
-    groups = list(grouped(rows).values())
-    if len(groups) > MAX_GROUPS:
-        raise ConfigurationError(
-            f"locality: found {len(groups)} kinds of runs, accepted up to {MAX_GROUPS}: choose "
-            "some, such as result['policy=NAME']"
-        )
+    groups = groups_of(rows, "locality", MAX_GROUPS)
     parts = {
         (place, kind): np.array([_total(members, f"{place}_{kind}_bytes") for members in groups])
         for kind in KINDS
