@@ -106,11 +106,11 @@ def _document(
 ) -> Iterator[str]:
     classes = Classes(recording)
     edges, series = node_bandwidth(recording, bins)
+    called = TaskNames(recording.workload)
+    yield _header(classes.names, called.known)  # first: readers know the format by it
     for remark in remarks:
         yield f"# {remark}\n"
     yield from comments({**recording_metadata(recording), "timeline": _beside(recording, found)})
-    called = TaskNames(recording.workload)
-    yield _header(classes.names, called.known)
     copies = engine_copies(recording)
     nodes = list(dict.fromkeys([*series, *(copies.names[n] for n in np.unique(copies.node))]))
     yield _containers(recording, nodes)

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 from simsched.analysis.recordings import recording_of
+from simsched.engine.run import simulate
 from simsched.files.errors import SimschedError, TraceError
+from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
 from simsched.trace.exporters import export_recording
 from simsched.trace.importers import import_recording
+from simsched.workload.registry import generate_workload
 from tests.trace.exporters.runs import random_run, small_recording, task_times
 
 HEAD = """\
@@ -233,6 +237,17 @@ def test_the_program_of_our_own_files_comes_back(tmp_path):
         assert np.array_equal(
             getattr(again.workload.graph, name), getattr(recording.workload.graph, name)
         )
+
+
+def test_a_large_program_of_our_own_files_does_not_hide_their_format(tmp_path):
+    """Where the comments come first, 95 KB of them stand before the first definition."""
+    workload = generate_workload("fork_join", {"depth": 10})
+    recording = recording_of(simulate(make_machine(), workload, make_policy("cilk"), events=True))
+    assert recording.n_tasks == 2047
+    export_recording(recording, tmp_path / "t.paje")
+    text = (tmp_path / "t.paje").read_text()
+    assert sum(len(line) for line in text.splitlines() if line.startswith("#")) > 65536
+    assert task_times(import_recording(tmp_path / "t.paje")) == task_times(recording)
 
 
 @pytest.mark.parametrize(
