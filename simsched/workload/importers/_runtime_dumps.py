@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import networkx as nx
@@ -84,12 +85,8 @@ def _spawn(
     """Let a task be before those of its subflow, and its successors behind them."""
     last = [node for node in graph.predecessors(parent) if node in inside]
     behind = [node for node in graph.successors(parent) if node not in inside]
-    deeper = {node for other in inside if other in subflows for node in subflows[other]}
-    first = [
-        node
-        for node in inside - deeper
-        if not any(before in inside - deeper for before in graph.predecessors(node))
-    ]
+    own = inside - {node for other in inside if other in subflows for node in subflows[other]}
+    first = [node for node in own if not any(before in own for before in graph.predecessors(node))]
     graph.remove_edges_from([(node, parent) for node in last])
     graph.add_edges_from((node, after) for node in last for after in behind)
     graph.add_edges_from((parent, node) for node in sorted(first))
@@ -106,14 +103,14 @@ def _of_starpu(graph: nx.DiGraph[Any], source: str) -> nx.DiGraph[Any]:
         graph.add_edges_from((t, node) for node in list(graph.successors(tag)) for t in tasks)
         if tasks:
             graph.remove_node(tag)
+    n_edges = graph.number_of_edges()  # counted on, as NetworkX would visit every node for it
     for node in [node for node in graph if not node.startswith("task_")]:
-        if graph.in_degree(node) * graph.out_degree(node) + graph.number_of_edges() > EDGES.value:
+        before, after = list(graph.predecessors(node)), list(graph.successors(node))
+        if len(before) * len(after) + n_edges > EDGES.value:
             EDGES.refuse(None, source, GraphError)
-        graph.add_edges_from(
-            (before, after)
-            for before in list(graph.predecessors(node))
-            for after in list(graph.successors(node))
-        )
+        added = [(u, v) for u, v in product(before, after) if not graph.has_edge(u, v)]
+        n_edges += len(added) - len(before) - len(after) + graph.has_edge(node, node)
+        graph.add_edges_from(added)
         graph.remove_node(node)
     for data in graph.nodes.values():
         data.setdefault(LABEL, NO_NAME)

@@ -31,8 +31,13 @@ from simsched.workload.importers._foreign import Meaning, read_foreign
 from simsched.workload.importers._source import number, size, whole
 from simsched.workload.importers.registry import importer
 
+# Possessive, as what follows a blank line may be another one: never is a blank looked at twice.
+SKIPPED = rb"(?:\s|#[^\n]*+\n)*+"
 HEAD = re.compile(
-    rb"(?:\s*#[^\n]*\n)*\s*\d+(?:[ \t]+\d+)?\s*\n\s*\d+[ \t]+[\d.]+[ \t]+0[ \t]*\r?\n"
+    SKIPPED
+    + rb"\d++(?:[ \t]++\d++)?+[^\S\n]*+(?:#[^\n]*+)?+\n"
+    + SKIPPED
+    + rb"\d++[ \t]++[\d.]++[ \t]++0[ \t]*+\r?\n"
 )
 DUMMIES = 2
 MAX_NUMBER = 2**31 - 1

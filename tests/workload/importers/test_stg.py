@@ -1,9 +1,12 @@
 """The Standard Task Graph Set; values are worked out by hand."""
 
+import time
+
 import pytest
 
 from simsched.files.errors import ConfigurationError, GraphError
 from simsched.workload.importers import import_workload
+from simsched.workload.importers.stg import HEAD
 
 # 0 and 5 are dummies; 1 -> 3, 2 -> 3, 2 -> 4
 PLAIN = """\
@@ -76,6 +79,16 @@ def test_communication_moves_bytes_where_it_is_said_how_many(text, load):
 def test_the_format_is_told_by_content(load):
     assert load(PLAIN, "graph", cost_unit="ops").parameters["format"] == "stg"
     assert load("# comment\n" + INLINE, "graph", cost_unit="ops").graph.n_tasks == 6
+    spaced = "\n\n#\n" + INLINE.replace("6 2\n", "6 2  # six\r\n \n# tasks\n\n", 1)
+    assert load(spaced, "graph", cost_unit="ops").graph.n_tasks == 6
+
+
+@pytest.mark.parametrize("begin", [b"", b"5", b"5\n#"])
+def test_blank_lines_are_looked_at_once(begin):
+    """A search that goes back over them takes half a minute."""
+    start = time.process_time()
+    assert HEAD.match(begin + b"\n" * 60_000 + b"x") is None
+    assert time.process_time() - start < 2
 
 
 @pytest.mark.parametrize(
