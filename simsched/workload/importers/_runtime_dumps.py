@@ -9,9 +9,10 @@ neither is a graph of tasks, so both are refused.
 **StarPU** (``dag.dot``). ``task_N`` are tasks, with the name of their codelet as label. A tag and
 the task that has it are drawn as a cycle and are one node here. Other tags and messages
 (``mpi_T_N``) are no tasks: what is behind them waits for what is before them. Nodes of workers are
-a legend.
+a legend, to which no edge leads.
 
-Neither has costs: the option `task_cost` gives them.
+Neither has costs or bytes: the option `task_cost` gives the former. A graph in which attributes say
+them is somebody else's, whatever its nodes are called.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def tidied(graph: nx.Graph[Any], clusters: Clusters, source: str) -> nx.Graph[An
     if graph.graph.get("name") == TASKFLOW and all(LABEL in data for data in graph.nodes.values()):
         return _of_taskflow(nx.DiGraph(graph), clusters, source)
     kinds = {match[1] if match else None for match in map(STARPU.fullmatch, map(str, graph))}
-    if None not in kinds and "task" in kinds:
+    is_legend = all(not n for node, n in graph.degree() if str(node).startswith("worker_"))
+    if None not in kinds and "task" in kinds and is_legend:
         return _of_starpu(nx.DiGraph(graph), source)
     return None
 
@@ -70,13 +72,23 @@ def _of_taskflow(graph: nx.DiGraph[Any], clusters: Clusters, source: str) -> nx.
     # outer subflows have more tasks than those inside them
     for parent, inside in sorted(subflows.items(), key=lambda item: -len(item[1])):
         _spawn(graph, parent, set(inside), subflows)
-    times = Counter(data[LABEL] for data in graph.nodes.values())
-    names = {
-        node: data[LABEL] if times[data[LABEL]] == 1 else f"{data[LABEL]} {node}"
-        for node, data in graph.nodes.items()
-    }
+    names = _names({node: data[LABEL] for node, data in graph.nodes.items()})
     renamed: nx.DiGraph[Any] = nx.relabel_nodes(graph, names)
     return renamed
+
+
+def _names(labels: Mapping[str, str]) -> dict[str, str]:
+    """Return a name of its own for each node: its label, with the node where others have it."""
+    times = Counter(labels.values())
+    taken = {label for label in labels.values() if times[label] == 1}
+    names = {}
+    for node, label in labels.items():
+        name = label if times[label] == 1 else f"{label} {node}"
+        while times[label] > 1 and name in taken:  # as another one may be called like that
+            name += f" {node}"
+        taken.add(name)
+        names[node] = name
+    return names
 
 
 def _spawn(

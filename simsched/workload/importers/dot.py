@@ -47,7 +47,8 @@ def import_dot(
 ) -> Workload:
     """Task graphs in DOT, simsched's own or with attributes that options name.
 
-    Dumps of Taskflow and StarPU are graphs of tasks whose class is their label.
+    Dumps of Taskflow and StarPU are graphs of tasks whose class is their label, unless `cost` or
+    `edge_bytes` is given, which dumps lack.
 
     Parameters
     ----------
@@ -59,7 +60,8 @@ def import_dot(
     """
     subgraphs: dict[str, list[str]] = {}
     graph = parse_dot(read_text(path, GraphError), str(path), subgraphs)
-    dump = tidied(graph, subgraphs, str(path))
+    is_plain = cost is None and edge_bytes is None
+    dump = tidied(graph, subgraphs, str(path)) if is_plain else None
     if dump is not None and task_class is None:
         task_class = LABEL
     return from_networkx(

@@ -111,6 +111,13 @@ def test_names_that_several_tasks_have(load):
     assert {"D p0xc", "D p0xd", "A"} <= set(names)
 
 
+def test_a_label_that_is_anothers_label_and_address(load):
+    text = """digraph Taskflow {
+        p1[label="A"]; p2[label="A"]; p3[label="A p1"]; p1 -> p2; p2 -> p3; }"""
+    graph = load(text, task_cost="1 ms").graph
+    assert edges(graph) == [("A p1 p1", "A p2"), ("A p2", "A p1")]
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -155,6 +162,40 @@ def test_other_graphs_with_such_names_stay_as_they_are(load):
         "digraph { task_1 [w=1]; other [w=2]; task_1 -> other }", cost="w", cost_unit="ops"
     ).graph
     assert graph.class_names == ("task",)
+
+
+OTHERS = """digraph {
+    task_0 [cost=5]; worker_1 [cost=3]; worker_2 [cost=3]; task_9 [cost=1];
+    task_0 -> {worker_1 worker_2} -> task_9 [size=8]; task_0 -> worker_1 [size=4] }"""
+
+
+@pytest.mark.parametrize(
+    ("options", "ops", "sizes"),
+    [
+        ({"cost": "cost", "cost_unit": "ops"}, [5, 3, 3, 1], []),
+        ({"cost": "cost", "cost_unit": "ops", "edge_bytes": "size"}, [5, 3, 3, 1], [4, 8, 8, 8, 8]),
+        ({"task_cost": "2 ops", "edge_bytes": "size"}, [2, 2, 2, 2], [4, 8, 8, 8, 8]),
+        ({"task_cost": "2 ops"}, [2, 2, 2, 2], []),
+    ],
+)
+def test_graphs_of_others_with_names_like_starpus(options, ops, sizes, load):
+    """Workers of StarPU's legend have no edges, and a dump has neither costs nor bytes."""
+    graph = load(OTHERS, **options).graph
+    assert graph.ops.tolist() == [ops]
+    assert set(edges(graph)) == {
+        *[("task_0", "worker_1"), ("task_0", "worker_2")],
+        *[("worker_1", "task_9"), ("worker_2", "task_9")],
+    }
+    assert sorted(graph.block_bytes.tolist()) == sizes
+
+
+def test_a_graph_named_like_taskflows_keeps_its_nodes_where_they_have_costs(load):
+    text = (
+        """digraph Taskflow { a[label="A" w=1]; b[label="B" w=2]; a -> b [n=3]; a -> b [n=4]; }"""
+    )
+    graph = load(text, cost="w", cost_unit="ops", edge_bytes="n").graph
+    assert edges(graph) == [("a", "b"), ("a", "b")]
+    assert sorted(graph.block_bytes.tolist()) == [3, 4]
 
 
 def test_each_of_many_tags_takes_the_same_time(load):
