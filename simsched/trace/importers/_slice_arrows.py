@@ -1,13 +1,14 @@
 """Arrows between slices as edges of the graph that was executed.
 
 An arrow has steps with one key: a beginning, steps on its way and ends. A step belongs to the
-innermost slice around it, or to the next one that begins on its thread. From each step to the next
-one leads an edge between their slices. An edge says that the second task waits for the first one,
-so it is set aside where the second had started before the first ended.
+innermost slice around it, to the next one that begins on its thread, or is one itself. From each
+step to the next one leads an edge between their slices. An edge says that the second task waits for
+the first one, so it is set aside where the second had started before the first ended.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,7 @@ OPS_PER_S = 1e9
 PS_PER_OP = 1000
 PHASES = ("s", "t", "f")
 NO_SLICE = "step of an arrow that no slice is around, or behind"
+NO_TASK = "step of an arrow that is no slice, or one that is no task"
 NO_SOURCE = "end of an arrow that has not begun"
 INSIDE = "arrow inside one slice"
 BACK = "arrow to a slice that had started before the first one ended"
@@ -42,6 +44,8 @@ class Step:
     to_next: bool = False
     #: whether it rather belongs to the slice that ends then than to the one that begins
     at_end: bool = False
+    #: whether its event is the slice
+    is_own: bool = False
 
 
 def with_graph(recording: Recording, found: Found, steps: list[Step]) -> Recording:
@@ -94,7 +98,7 @@ def _edges(found: Found, steps: list[Step]) -> list[tuple[int, int]]:
     for step in sorted(steps, key=lambda s: (s.time, PHASES.index(s.phase), s.event)):
         target = bound.get(step.event)
         if target is None:
-            found.set_aside(NO_SLICE, step.event)
+            found.set_aside(NO_TASK if step.is_own else NO_SLICE, step.event)
             continue
         source = last.get(step.key)
         if step.phase != "s":
@@ -114,13 +118,18 @@ def _edges(found: Found, steps: list[Step]) -> list[tuple[int, int]]:
 def _bound(found: Found, steps: list[Step]) -> dict[int, Slice]:
     """Return the slice of each step by the number of its event."""
     slices: dict[Thread, list[Slice]] = {}
+    by_event: dict[int, Slice] = {}
     asked: dict[Thread, list[Step]] = {}
+    result: dict[int, Slice] = {}
     for piece in found.slices:
         if piece.task >= 0:
             slices.setdefault(piece.thread, []).append(piece)
+            by_event[piece.event] = piece
     for step in steps:
-        asked.setdefault(step.thread, []).append(step)
-    result: dict[int, Slice] = {}
+        if not step.is_own:
+            asked.setdefault(step.thread, []).append(step)
+        elif step.event in by_event:
+            result[step.event] = by_event[step.event]
     for thread, wanted in asked.items():
         here = sorted(slices.get(thread, ()), key=lambda s: (s.start, -s.end, s.event))
         _bind_thread(here, wanted, found.origin, result)
@@ -136,12 +145,9 @@ def _bind_thread(
     for step in sorted(steps, key=lambda s: (s.time, not s.to_next)):
         time = step.time - origin
         if step.to_next:
-            low, high = place, len(slices)
-            while low < high:  # the first that starts at that time or later
-                middle = (low + high) // 2
-                low, high = (middle + 1, high) if slices[middle].start < time else (low, middle)
-            if low < len(slices):
-                result[step.event] = slices[low]
+            following = bisect_left(slices, time, lo=place, key=lambda piece: piece.start)
+            if following < len(slices):
+                result[step.event] = slices[following]
             continue
         while place < len(slices) and slices[place].start <= time:
             open_ones.append(slices[place])

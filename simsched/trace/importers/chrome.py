@@ -10,15 +10,17 @@ as in :mod:`~simsched.trace.importers._slices`. Slices without a known end, and 
 phase, a thread or a time, are set aside. Times are microseconds whatever ``displayTimeUnit`` says,
 and count from the first slice.
 
-Arrows, ``s``, ``t`` and ``f`` of one category, name and ``id``, or slices with one ``bind_id``, are
-the edges of the graph, as :mod:`~simsched.trace.importers._slice_arrows` says; ``f`` belongs to the
-next slice of its thread unless ``bp`` is "e".
+Arrows, ``s``, ``t`` and ``f`` of one category, name and ``id`` (or ``id2``, whose ``local`` counts
+in one process only), or slices with one ``bind_id``, are the edges of the graph, as
+:mod:`~simsched.trace.importers._slice_arrows` says. ``f`` belongs to the next slice of its thread
+unless ``bp`` is "e". Of slices with ``bind_id``, those with ``flow_in`` wait for the last one
+before them that has ``flow_out``.
 """
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
@@ -59,6 +61,7 @@ NO_THREAD = "slice whose pid or tid is no whole number or text"
 NO_START = "slice whose ts is no number of microseconds"
 NO_TEXT = "slice whose name is no text"
 NO_PLACE = "step of an arrow without a time or a thread"
+NO_ID = "step of an arrow without an id"
 NO_END = "X without dur, or with one that is no number of microseconds"
 NEGATIVE = "X with a dur below 0"
 NO_BEGIN = "E without its B"
@@ -183,18 +186,35 @@ def _take_arrow(found: Found, number: int, event: dict[str, Any], steps: list[St
     """Take a step of an arrow: an event of its own, or members of a slice."""
     pid, tid = _identity(event.get("pid")), _identity(event.get("tid"))
     time, phase = _picoseconds(event.get("ts")), event["ph"]
-    if phase not in PHASES:
-        phase = "t" if event.get("flow_in") is True else "s"
-        if not (event.get("flow_in") is True or event.get("flow_out") is True):
+    is_slice = phase not in PHASES
+    if is_slice:
+        comes, goes = event.get("flow_in") is True, event.get("flow_out") is True
+        if not (comes or goes):
             return
-        key: Any = ("bind_id", repr(event["bind_id"]))
-    else:
-        key = (str(event.get("cat", "")), str(event.get("name", "")), repr(event.get("id")))
+        phase = "s" if not comes else "t" if goes else "f"
     if pid is None or tid is None or time is None:
         found.set_aside(NO_PLACE, number)
         return
-    to_next = event["ph"] not in ("s", "t") and event.get("bp") != "e"
-    steps.append(Step(number, phase, key, (pid, tid), time, to_next))
+    key = _arrow(event, is_slice, pid)
+    if key is None:
+        found.set_aside(NO_ID, number)
+        return
+    to_next = phase == "f" and event.get("bp") != "e"
+    steps.append(Step(number, phase, key, (pid, tid), time, to_next, is_own=is_slice))
+
+
+def _arrow(event: dict[str, Any], is_slice: bool, pid: int | str) -> Hashable | None:
+    """Return what steps of one arrow have in common, None where the event does not say it."""
+    if is_slice:
+        bound = event["bind_id"]
+        return None if bound is None else ("bind_id", repr(bound))
+    about, given = (str(event.get("cat", "")), str(event.get("name", ""))), event.get("id")
+    other = event.get("id2")
+    if given is None and isinstance(other, dict):
+        given = other.get("global")
+        if given is None and other.get("local") is not None:
+            return (*about, pid, repr(other["local"]))
+    return None if given is None else (*about, repr(given))
 
 
 def _take_name(found: Found, event: dict[str, Any]) -> None:

@@ -19,9 +19,9 @@ def flow(ph, ts, tid, key=1, **more):
 def load(tmp_path):
     """Function that writes events and imports them."""
 
-    def run(*events):
+    def run(*events, **options):
         (tmp_path / "t.json").write_text(json.dumps(list(events)))
-        return import_recording(tmp_path / "t.json")
+        return import_recording(tmp_path / "t.json", **options)
 
     return run
 
@@ -82,6 +82,67 @@ def test_slices_bound_by_an_id(load):
         x("d", 5, 1, 1, bind_id="8"),
     )
     assert edges(found) == [("a", "b"), ("b", "c")]
+
+
+def test_an_arrow_that_is_bound_begins_in_its_own_slice(load):
+    out, into = {"bind_id": 7, "flow_out": True}, {"bind_id": 7, "flow_in": True}
+    outer, sink = x("outer", 0, 10, 1), x("sink", 12, 1, 2, **into)
+    assert edges(load(outer, x("inner", 0, 5, 1, **out), sink)) == [("inner", "sink")]
+    begin = {"ph": "B", "name": "inner", "ts": 2, "pid": 1, "tid": 1, **out}
+    end = {"ph": "E", "ts": 5, "pid": 1, "tid": 1}
+    found = load(outer, begin, end, x("next", 11, 1, 1), sink)
+    assert edges(found) == [("inner", "sink")]
+    assert found.details["set_aside"] == {}
+
+
+def test_slices_that_are_bound_but_no_tasks_are_set_aside(load):
+    out, into = {"bind_id": 7, "flow_out": True}, {"bind_id": 7, "flow_in": True}
+    found = load(
+        x("source", 0, 1, 1, cat="other", **out),
+        x("unrelated", 2, 1, 1, cat="task"),
+        x("sink", 4, 1, 2, cat="task", **into),
+        category="task",
+    )
+    assert found.workload is None
+    assert found.details["set_aside"] == {
+        "step of an arrow that is no slice, or one that is no task": 1,
+        "end of an arrow that has not begun": 1,
+    }
+
+
+def test_several_slices_wait_for_the_one_with_the_arrow_out(load):
+    out, into = {"bind_id": 7, "flow_out": True}, {"bind_id": 7, "flow_in": True}
+    found = load(x("a", 0, 1, 1, **out), x("b", 2, 1, 1, **into), x("c", 4, 1, 2, **into))
+    assert edges(found) == [("a", "b"), ("a", "c")]
+
+
+def test_an_id_of_one_process_is_another_one_in_the_next(load):
+    def step(ph, ts, pid, **id2):
+        return {"ph": ph, "cat": "c", "name": "n", "ts": ts, "pid": pid, "tid": 1, "id2": id2}
+
+    one = [{**x(name, ts, 1, 1), "pid": 1} for name, ts in (("a", 0), ("b", 6))]
+    two = [{**x(name, ts, 1, 1), "pid": 2} for name, ts in (("c", 2), ("d", 4))]
+    local = [(1, 0, "s"), (2, 2, "s"), (2, 4, "t"), (1, 6, "t")]
+    found = load(*one, *two, *(step(ph, ts, pid, local="0x1") for pid, ts, ph in local))
+    assert edges(found) == [("a", "b"), ("c", "d")]
+    found = load(*one, *two, *(step(ph, ts, pid, **{"global": 1}) for pid, ts, ph in local))
+    assert edges(found) == [("c", "d"), ("d", "b")]
+    assert found.details["set_aside"] == {}
+
+
+@pytest.mark.parametrize("key", [{}, {"id": None}, {"id2": {}}, {"id2": 3}])
+def test_arrows_without_an_id_do_not_belong_together(key, load):
+    def step(ph, ts, tid):
+        return {"ph": ph, "ts": ts, "pid": 1, "tid": tid, "bp": "e", **key}
+
+    found = load(*SLICES, step("s", 105, 1), step("f", 113, 2))
+    assert found.workload is None
+    assert found.details["set_aside"] == {"step of an arrow without an id": 2}
+
+
+def test_a_bound_slice_without_an_id_is_set_aside(load):
+    found = load(x("a", 0, 1, 1, bind_id=None, flow_out=True), x("b", 2, 1, 2))
+    assert found.details["set_aside"] == {"step of an arrow without an id": 1}
 
 
 @pytest.mark.parametrize(
