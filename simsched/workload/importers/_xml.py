@@ -70,9 +70,10 @@ def read_xml(path: Path) -> Element:
     Entities of entities take any amount of memory.
     """
     text = read_text(path, GraphError)
-    parser = expat.ParserCreate(namespace_separator=" ")
+    # Decoded it is already, whatever the document declares.
+    parser = expat.ParserCreate("utf-8", namespace_separator=" ")
     top = Element("", {}, str(path))
-    stack = [top]
+    stack, texts = [top], [[""]]
 
     def here() -> str:
         return f"{path}:{parser.CurrentLineNumber}"
@@ -84,12 +85,13 @@ def read_xml(path: Path) -> Element:
         element = Element(name.rpartition(" ")[2], plain, here())
         stack[-1].children.append(element)
         stack.append(element)
+        texts.append([])
 
     def end(_: str) -> None:
-        stack.pop()
+        stack.pop().text = "".join(texts.pop())
 
     def data(found: str) -> None:
-        stack[-1].text += found
+        texts[-1].append(found)
 
     def declare(name: str, *_: object) -> None:
         raise GraphError(

@@ -143,6 +143,13 @@ def test_what_is_wrong_is_said_with_its_line(old, new, message, load):
         load(SECOND.replace(old, new, 1))
 
 
+@pytest.mark.parametrize("encoding", ["UTF-8", "ISO-8859-1", "utf-7", "UTF-16", "foo"])
+def test_a_declared_encoding_says_nothing_about_text_that_is_utf_8(encoding, load):
+    head = f'<?xml version="1.0" encoding="{encoding}"?>'
+    workload = load(head + '<adag name="Ü"><job id="1" name="größe €" runtime="2"/></adag>')
+    assert (workload.name, workload.graph.task_names) == ("Ü", ("größe €",))
+
+
 def test_other_xml_is_refused(load):
     with pytest.raises(GraphError, match=r"m.dax:1: found <a>, accepted <adag>, the root of a DAX"):
         load("<a/>")
