@@ -7,7 +7,7 @@ graphs, written with ``networkx.node_link_data(to_networkx(workload))``, come ba
 
 NetworkX takes a file without ``directed`` for an undirected graph and adds nodes that only edges
 mention. Here edges lead from source to target unless the file denies it, and unknown ends are
-errors.
+errors. As there, several edges between two nodes count unless ``multigraph`` is false.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _graph(top: Value) -> nx.Graph[Any]:
     """Return the graph of a document."""
     if not _flag(top, "directed", default=True):
         raise GraphError(f"{top.where}: directed: found false, accepted true: a task graph")
-    several = _flag(top, "multigraph", default=False)
+    several = _flag(top, "multigraph", default=True)
     graph: nx.Graph[Any] = nx.MultiDiGraph() if several else nx.DiGraph()
     about = top.get("graph")
     if about is not None and about.value != []:  # as NetworkX wrote no attributes before 1.9

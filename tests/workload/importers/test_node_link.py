@@ -94,6 +94,20 @@ def test_a_file_of_d3_calls_nodes_by_their_place_and_states_no_direction(load):
     assert (graph.succ_ptr.tolist(), graph.succ.tolist()) == ([0, 0, 1], [0])
 
 
+@pytest.mark.parametrize(
+    ("stated", "sizes"),
+    [({}, [5, 7]), ({"multigraph": True}, [5, 7]), ({"multigraph": False}, [7])],
+)
+def test_edges_between_the_same_nodes_count_unless_the_file_denies_it(stated, sizes, load):
+    found = {
+        "nodes": [{"id": 1, "w": 1}, {"id": 2, "w": 2}],
+        "links": [{"source": 1, "target": 2, "b": 5}, {"source": 1, "target": 2, "b": 7}],
+        **stated,
+    }
+    graph = load(found, cost="w", cost_unit="ops", edge_bytes="b").graph
+    assert graph.block_bytes.tolist() == sizes
+
+
 def test_a_graph_without_costs_takes_given_ones(load):
     graph = load(document(), task_cost={"load": "1 ms", "work": "5 ops"}, task_class="kind").graph
     assert graph.ops.tolist() == [[1e6, 5, 5]]
