@@ -11,8 +11,9 @@ class.
 * **Arrivals.** Several jobs are one program whose tasks arrive when the first task of their job has
   started, counted from the first job. With the option `job` only that job is read.
 * **Left out**, and counted by reason: whole jobs with a task that has not terminated, lacks a time
-  or ends before it starts, and jobs that use a number twice. Numbers that no task of the job has,
-  of which the trace has many, are counted, too; nothing waits for them.
+  or ends before it starts, and jobs that use a number twice or whose tasks wait for each other.
+  Numbers that no task of the job has, of which the trace has many, are counted, too; nothing waits
+  for them.
 * **Data.** The trace has none.
 """
 
@@ -24,8 +25,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -43,12 +45,23 @@ COLUMNS = (
     *("task_name", "instance_num", "job_name", "task_type", "status"),
     *("start_time", "end_time", "plan_cpu", "plan_mem"),
 )
-HEAD = re.compile(rb"task_name,|[A-Za-z][^,\n]*,\d*,j_\d+,[^,\n]*,[A-Za-z]+,\d*,\d*,")
+HEAD = re.compile(rb"\s*+(?:task_name,|[A-Za-z][^,\n]*,\d*,j_\d+,[^,\n]*,[A-Za-z]+,\d*,\d*,)")
 NAME = re.compile(r"([A-Za-z]+)(\d+)((?:_\d+)*)(?:_[A-Za-z]\w*)?")
 ENDED = "Terminated"
 NOT_ENDED = "jobs with a task that has not terminated"
 NO_TIMES = "jobs with a task whose times are missing or contradict each other"
 TWICE = "jobs with two tasks of one number or name"
+CYCLE = "jobs whose tasks wait for each other"
+
+
+class _Task(NamedTuple):
+    """A node of the graph, which text alone would not tell from one of another job."""
+
+    job: str | None  # where there are several
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if self.job is None else f"{self.job}/{self.name}"
 
 
 @dataclass
@@ -162,23 +175,38 @@ def _jobs(path: Path, only: str | None) -> dict[str, _Job]:
             several = number(cores or 0, f"{where}: plan_cpu") > 100
             job.rows.append(_Row(line, task, count, times[0] or 0.0, times[1] or 0.0, several))
     for job in jobs.values():
-        numbers = [n for n in (row.parts[1] for row in job.rows) if n is not None]
-        names = {row.name for row in job.rows}
-        if len(set(numbers)) < len(numbers) or len(names) < len(job.rows):
-            job.problem = job.problem or TWICE
+        job.problem = job.problem or _problem(job.rows)
     if only is not None and not jobs:
         hint = nearest_hint(only, others)
         raise ConfigurationError(f"{path}: option job: found no job {only!r}{hint}")
     return jobs
 
 
+def _problem(rows: list[_Row]) -> str | None:
+    """Return why tasks that are whole one by one make no job."""
+    parts = [row.parts for row in rows]
+    numbered = {number: before for _, number, before in parts if number is not None}
+    unnumbered = sum(number is None for _, number, _ in parts)
+    if min(len(numbered) + unnumbered, len({row.name for row in rows})) < len(rows):
+        return TWICE
+    try:
+        TopologicalSorter(numbered).prepare()
+    except CycleError:
+        return CYCLE
+    return None
+
+
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a file with their lines; the columns' names are none."""
     rows = csv.reader(io.StringIO(read_text(path, GraphError)))
+    is_first = True
     try:
         for fields in rows:
             fields = [text.strip() for text in fields]
-            if not any(fields) or (rows.line_num == 1 and fields[0] == COLUMNS[0]):
+            if not any(fields):
+                continue
+            is_header, is_first = is_first and fields[0] == COLUMNS[0], False
+            if is_header:
                 continue
             if len(fields) != len(COLUMNS):
                 raise GraphError(
@@ -193,7 +221,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
 def _add(graph: nx.DiGraph[Any], job: str, rows: list[_Row], *, alone: bool) -> int:
     """Add the tasks of a job and their edges; return how many of these lead to no task."""
     known = {row.parts[1]: row for row in rows}
-    called = {row.name: row.name if alone else f"{job}/{row.name}" for row in rows}
+    called = {row.name: _Task(None if alone else job, row.name) for row in rows}
     for row in rows:
         graph.add_node(called[row.name], seconds=row.end_s - row.start_s, kind=row.parts[0])
     absent = 0

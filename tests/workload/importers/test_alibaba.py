@@ -29,7 +29,7 @@ def load(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("header", ["", HEADER])
+@pytest.mark.parametrize("header", ["", HEADER, "\n \n" + HEADER])
 def test_jobs_arrive_as_they_did(header, load):
     workload = load(header + ROWS)
     graph = workload.graph
@@ -67,6 +67,11 @@ def test_names_with_stages_and_numbers_that_no_task_has(load):
         ("M1,1,j_3,1,Terminated,131,130,100,1", "jobs with a task whose times are missing or con"),
         ("M1,1,j_3,1,Terminated,,130,100,1", "jobs with a task whose times are missing or contr"),
         ("R2,1,j_3,1,Terminated,1,2,100,1", "jobs with two tasks of one number or name"),
+        ("R1_1,1,j_3,1,Terminated,1,2,100,1", "jobs whose tasks wait for each other"),
+        (
+            "R1_3,1,j_3,1,Terminated,1,2,100,1\nR3_1,1,j_3,1,Terminated,1,2,100,1",
+            "jobs whose tasks wait for each other",
+        ),
     ],
 )
 def test_jobs_that_are_not_whole_are_left_out_and_counted(row, reason, load):
@@ -77,7 +82,7 @@ def test_jobs_that_are_not_whole_are_left_out_and_counted(row, reason, load):
     assert found[0].startswith(reason)
     assert found[1] == 1
     assert f"left out: {found[0]}: 1" in facts(workload)
-    with pytest.raises(GraphError, match="job j_3: left out: jobs with"):
+    with pytest.raises(GraphError, match=f"job j_3: left out: {reason}"):
         load(rows, job="j_3")
 
 
@@ -88,13 +93,22 @@ def test_jobs_that_are_not_whole_are_left_out_and_counted(row, reason, load):
         (ROWS + "M1,1,j_3,1,Terminated,x,2,1,1\n", "6: task 'M1': time: found 'x'"),
         (ROWS + "M1,y,j_3,1,Terminated,1,2,1,1\n", "6: task 'M1': instance_num: found 'y'"),
         (ROWS + ",1,j_3,1,Terminated,1,2,1,1\n", "6: found '.*accepted a task"),
-        ("R1_1,1,j_1,1,Terminated,1,2,1,1\n", "cycle"),
+        ("R1_1,1,j_1,1,Terminated,1,2,1,1\n", "no whole job, .*1 jobs whose tasks wait for each"),
+        (ROWS + HEADER, "6: task 'task_name': time: found 'start_time'"),
         ("M1,1,j_1,1,Failed,1,2,1,1\n", "found no whole job, accepted at least one"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(text, message, load):
     with pytest.raises(GraphError, match=message):
         load(text)
+
+
+def test_tasks_of_two_jobs_that_are_written_alike(load):
+    rows = ("b,1,j_1/a", 3), ("a/b,1,j_1", 5)
+    text = "".join(f"{row},1,Terminated,10,{10 + length},100,1\n" for row, length in rows)
+    graph = load(text, format="alibaba").graph
+    assert graph.ops.tolist() == [[3e9, 5e9]]
+    assert graph.task_names == ("j_1/a/b", "j_1/a/b")
 
 
 def test_an_unknown_job_names_the_nearest(load):
