@@ -41,6 +41,7 @@ TASK = re.compile(r"TASK\s+(\S+)\s+TYPE\s+(\S+)(?:\s.*)?")
 ARC = re.compile(r"ARC\s+(\S+)\s+FROM\s+(\S+)\s+TO\s+(\S+)\s+TYPE\s+(\S+)(?:\s.*)?")
 GRAPH = "TASK_GRAPH"
 KEY, VALID = "type", "valid"
+CLASS = "class of the task"  # no column is called so, as names of columns have no blanks
 MAX_NUMBER = 2**31 - 1
 Table = str | Mapping[str, str]
 
@@ -115,14 +116,18 @@ def import_tgff(
     found: nx.DiGraph[Any] = nx.DiGraph(name=path.name.partition(".")[0])
     several = isinstance(table, Mapping)
     tables = dict(table) if isinstance(table, Mapping) else {ONLY_KIND: table}
-    costs = {k: _column(document, cost, t, "table", several) for k, t in tables.items()}
+    # Attributes are called like what the user has named, as messages name them.
+    named = (
+        {} if cost is None else {k: f"{t}: {cost}" if several else cost for k, t in tables.items()}
+    )
+    costs = {named[k]: _column(document, cost, tables[k], "table", several) for k in named}
     for name, (kind, owner) in document.tasks.items():
         if graph in (None, owner):
-            data: dict[str, object] = {"class": f"type {kind}"}
-            if cost is not None:
-                data |= {k: _value(path, f"task {name}", kind, costs[k], cost) for k in costs}
-            found.add_node(name, **data)
-    _add_arcs(found, document, graph, _column(document, edge_bytes, edge_table, "edge_table"))
+            where = f"{path}: task {name}"
+            found.add_node(name)
+            found.nodes[name].update({k: _value(where, kind, costs[k], cost) for k in costs})
+            found.nodes[name][CLASS] = f"type {kind}"
+    _add_arcs(found, document, graph, edge_bytes, edge_table)
     if cost is None and task_cost is None:
         columns = dict.fromkeys(c for t in document.tables.values() for c in t.columns)
         raise GraphError(
@@ -130,22 +135,28 @@ def import_tgff(
             f"type ({', '.join(columns) or 'the file has no tables'}), or the option task_cost"
         )
     meaning = Meaning(
-        cost=None if cost is None else {k: k for k in tables} if several else ONLY_KIND,
+        cost=named if several else cost,
         cost_unit=cost_unit,
         reference_speed=reference_speed,
-        edge_bytes=None if edge_bytes is None else "bytes",
-        task_class="class",
+        edge_bytes=edge_bytes,
+        task_class=CLASS,
         task_cost=task_cost,
     )
     workload = read_foreign(found, meaning, str(path))
-    workload.parameters.update(format="tgff", cost_column=cost, table=table, graph=graph)
+    del workload.parameters["task_class"]  # no option of this format
+    workload.parameters.update(format="tgff", table=table, graph=graph)
     return workload
 
 
 def _add_arcs(
-    found: nx.DiGraph[Any], document: _Document, graph: int | None, sizes: dict[int, Any] | None
+    found: nx.DiGraph[Any],
+    document: _Document,
+    graph: int | None,
+    column: str | None,
+    table: str | None,
 ) -> None:
     """Add the edges of the tasks that are there; two arcs between the same tasks add up."""
+    sizes = _column(document, column, table, "edge_table")
     for line, source, target, kind, owner in document.arcs:
         if graph not in (None, owner):
             continue
@@ -154,11 +165,10 @@ def _add_arcs(
             if end not in found:
                 hint = nearest_hint(end, found)
                 raise GraphError(f"{where}: found task {shown(end)}, accepted one above{hint}")
-        moved = 0
-        if sizes is not None:
-            moved = size(_value(document.path, where, kind, sizes, "edge_bytes"), where)
-        before = found.edges[source, target]["bytes"] if found.has_edge(source, target) else 0
-        found.add_edge(source, target, bytes=before + moved)
+        found.add_edge(source, target)
+        if column is not None:
+            data, moved = found.edges[source, target], _value(where, kind, sizes, column)
+            data[column] = data.get(column, 0) + size(moved, where)
 
 
 def _column(
@@ -193,12 +203,12 @@ def _column(
     }
 
 
-def _value(path: Path, what: str, kind: int, values: Any, column: str) -> float:
+def _value(where: str, kind: int, values: Any, column: str | None) -> float:
     """Return the number that a type has in a column."""
     if kind not in values:
-        raise GraphError(f"{path}: {what}: found type {kind}, of which no valid row has {column!r}")
-    where, text = values[kind]
-    return number(text, where, infinite=text == "inf")
+        raise GraphError(f"{where}: found type {kind}, of which no valid row has {column!r}")
+    place, text = values[kind]
+    return number(text, place, infinite=text == "inf")
 
 
 def _is_zero(text: str) -> bool:
@@ -239,10 +249,11 @@ def _begin(document: _Document, where: str, text: str) -> tuple[str, _Table]:
     if match is None:
         raise GraphError(f"{where}: found {shown(text)}, accepted a block, @NAME NUMBER {{")
     name = f"{match[1]} {match[2]}"
-    if match[1] == GRAPH:
-        document.graphs.append(whole(match[2], where, most=MAX_NUMBER))
-    elif name in document.tables:
+    graph = whole(match[2], where, most=MAX_NUMBER) if match[1] == GRAPH else None
+    if name in document.tables or graph in document.graphs:
         raise GraphError(f"{where}: found {name} a second time")
+    if graph is not None:
+        document.graphs.append(graph)
     else:
         document.tables[name] = table
     return name, table

@@ -4,6 +4,7 @@ import pytest
 
 from simsched.files.errors import GraphError
 from simsched.workload.importers import import_workload
+from simsched.workload.importers.remarks import facts
 
 TEXT = """\
 @HYPERPERIOD 300
@@ -86,6 +87,39 @@ def test_a_table_for_each_kind_of_processor(load):
     assert graph.ops.tolist() == [[11.5, 10, 11.5, 7], [20, 8, 20, float("inf")]]
 
 
+def test_attributes_are_called_as_the_user_calls_them(load):
+    one = {"cost": "task_time", "table": "CORE 0", "edge_bytes": "quantity"}
+    workload = load(**one, cost_unit="us")
+    assert workload.parameters["cost"] == "task_time"
+    assert workload.parameters["edge_bytes"] == "quantity"
+    assert "cost of a task: attribute 'task_time', 1 us is 1000 operations" in facts(workload)
+    with pytest.raises(GraphError, match=r"\(the unit of the attribute 'task_time'\)"):
+        load(**one)
+    tables = {"cpu": "CORE 0", "gpu": "CORE 1"}
+    with pytest.raises(GraphError, match="attribute 'CORE 0: task_time' and 'CORE 1: task_time'"):
+        load(cost="task_time", table=tables)
+
+
+@pytest.mark.parametrize("kind", ["class", "type", "cpu"])
+def test_a_kind_of_processors_may_have_any_name(kind, load):
+    graph = load(cost="task_time", table={kind: "CORE 0", "x": "CORE 0"}, cost_unit="ops").graph
+    assert graph.kinds == (kind, "x")
+    assert graph.class_names == ("type 2", "type 0", "type 1")
+    assert graph.ops.tolist() == [[11.5, 10, 11.5, 7]] * 2
+
+
+@pytest.mark.parametrize("column", ["bytes", "class", "u_of_edge", "node_for_adding"])
+def test_a_column_may_have_any_name(column, load):
+    text = TEXT.replace("quantity", column).replace("task_time", column)
+    # two arcs from t0_0 to t0_1 carry 83 and 28 bytes
+    text = text.replace("TO  t0_2 TYPE 1", "TO t0_1 TYPE 1")
+    options = {"table": "CORE 0", "cost_unit": "ops", "edge_table": "COMMUN_QUANT 0"}
+    graph = load(text, cost=column, edge_bytes=column, **options).graph
+    assert graph.ops.tolist() == [[11.5, 10, 11.5, 7]]
+    assert graph.block_bytes.tolist() == [111]
+    assert graph.class_names == ("type 2", "type 0", "type 1")
+
+
 def test_one_graph_of_several(load):
     graph = load(graph=1, cost="task_time", table="CORE 0", cost_unit="ops").graph
     assert (graph.ops.tolist(), graph.task_names) == ([[7]], ("t1_0",))
@@ -130,6 +164,13 @@ def test_graphs_without_tables_take_given_costs(load):
             {},
             "13: found 'TASK t0_1', accepted TASK name TYPE",
         ),
+        (
+            ("TO  t0_1 TYPE 0", "TO t0_1 TYPE 5"),
+            {"task_cost": "1 s", "edge_bytes": "quantity"},
+            "^[^:]*g.tgff:16: arc: found type 5, of which no valid row has 'quantity'",
+        ),
+        (("@TASK_GRAPH 1 {", "@TASK_GRAPH 0 {"), {}, "22: found TASK_GRAPH 0 a second time"),
+        (("@CORE 1 {", "@CORE 0 {"), {}, "38: found CORE 0 a second time"),
         (("@CORE 1 {", "CORE 1 {"), {}, "38: found 'CORE 1 {', accepted a block"),
         (("TYPE 2", "TYPE two"), {}, "12: task t0_0: type: found 'two'"),
         (("20\n}", "20"), {}, "found the end of the file in CORE 1, accepted }"),
