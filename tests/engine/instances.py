@@ -523,7 +523,8 @@ class WakingPolicy(HookPolicy):
         return *super().on_finish(view, state, task, worker), *wakes
 
     def on_timer(self, view: HookView, state: Dice) -> tuple[Any, ...]:
-        return *super().on_timer(view, state), *self._wakes(view, state)
+        wakes = (*self._wakes(view, state), *self._moves(view, state))
+        return *super().on_timer(view, state), *wakes
 
     def on_wake(self, view: HookView, state: Dice, tag: int) -> tuple[Any, ...]:
         assert view.live is not None

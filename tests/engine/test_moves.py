@@ -15,6 +15,7 @@ from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
 from simsched.policy.contract.base import (
     AcquireStep,
+    Exchange,
     HookView,
     Move,
     Placement,
@@ -95,12 +96,13 @@ def run(
     us: list[float],
     sizes: list[int],
     made: Machine | None = None,
+    iterations: int = 1,
     **more: Any,
 ) -> Run:
     """Tasks without accesses, which take `us` microseconds, and blocks."""
     graph = build_graph(np.array(us) * 1000.0, block_bytes=np.array(sizes))
     policy = Moving(asks=asks, **more)
-    workload = Workload("w", graph)
+    workload = Workload("w", graph, iterations)
     return simulate(made or machine(), workload, policy, backend=backend, events=True)
 
 
@@ -201,6 +203,86 @@ def test_what_is_written_goes_at_the_rate_of_writes(backend: str) -> None:
     asks = on("on_ready", 0, Move(1, 0, HBM))
     found = run(backend, asks, [1.0], [10_000], replace(made, paths=slow))
     assert times(found, EventKind.MIGRATE_END) == [(1, 3000)]
+
+
+def two_domains(cores: int) -> Machine:
+    """Domains with DRAM of their own; a thread draws 10 GB/s from it, 5 GB/s from the other's."""
+    made = machine(domains=2, cores_per_domain=cores, hbm_per_domain=False)
+    caps = [[10e9, 5e9], [5e9, 10e9]]
+    paths = tuple(
+        tuple(
+            replace(path, core_cap_bytes_per_s=(cap,), write_core_cap_bytes_per_s=(cap,))
+            for path, cap in zip(row, of_domain, strict=True)
+        )
+        for row, of_domain in zip(made.paths, caps, strict=True)
+    )
+    return replace(made, paths=paths)
+
+
+def test_who_is_exchanged_goes_on_from_its_new_place(backend: str) -> None:
+    # By hand: worker 1 reads from the other domain; 5,000 bytes are left at 1 us and take 0.5 us
+    # from within it. To write to the domain that it has left takes 2 us.
+    asks = by_call(
+        {
+            ("on_ready", 0): (Wake(1 * US, 3), Move(1, 0, 1, 0, 4)),
+            ("on_wake", 3): (Exchange(0, 1),),
+        }
+    )
+    found = run(backend, asks, [1.2], [10_000], two_domains(1))
+    assert times(found, EventKind.MIGRATE_END) == [(1, 3500)]
+    assert found.summary.node_bytes[0].tolist() == [[10_000, 10_000], [0, 0]]
+
+
+def test_a_whole_domain_that_is_exchanged_while_it_moves(backend: str) -> None:
+    # By hand: every worker brings two blocks from node 0 to node 1 and changes its domain at
+    # 0.5 us. Those of domain 0 have 5,000 bytes left to read then, 1 us from the other domain, and
+    # write for 1 us: the second block takes 2 + 1 us. Those of domain 1 have 7,500 left, 0.75 us,
+    # and write for 2 us; the second block takes 1 + 2 us.
+    n = 40
+    moves = [Move(w, w + n * turn, 1, 0, 9) for w in range(n) for turn in range(2)]
+    asks = by_call(
+        {
+            ("on_ready", 0): (Wake(US // 2, 3), *moves),
+            ("on_wake", 3): tuple(Exchange(w, w + n // 2) for w in range(n // 2)),
+        }
+    )
+    found = run(backend, asks, [0.1], [10_000] * (2 * n), two_domains(n // 2))
+    ends = times(found, EventKind.MIGRATE_END)
+    first, second = range(n // 2), range(n // 2, n)
+    by_hand = [*((w, 2500) for w in first), *((w, 3250) for w in second)]
+    by_hand += [*((w, 5500) for w in first), *((w, 6250) for w in second)]
+    assert ends == by_hand
+    n_bytes = 2 * n // 2 * 10_000
+    assert found.summary.node_bytes[0].tolist() == [[n_bytes, n_bytes], [n_bytes, n_bytes]]
+
+
+def test_an_empty_block_takes_no_time_but_the_cost(backend: str) -> None:
+    found = run(backend, on("on_ready", 0, Move(1, 0, HBM, 3 * US)), [9.0], [0])
+    assert times(found, EventKind.MIGRATE_START) == [(1, 0)]
+    assert times(found, EventKind.MIGRATE_END) == [(1, 3000)]
+
+
+def test_moves_are_forgotten_between_iterations(backend: str) -> None:
+    # By hand: 1 us of a task, 3 us of the barrier, 1 us of the task. Looks are at 2 and 4 us.
+    @dataclass(frozen=True, kw_only=True)
+    class Timed(Moving):
+        timer_period_s = 2e-6
+
+        def on_timer(self, view: HookView, state: Seen) -> tuple[Any, ...]:
+            return self.asks("on_timer", view.live.now_ps() // US)
+
+    graph = build_graph([1000.0], block_bytes=np.array([10_000]))
+    made = machine(costs=RuntimeCosts(barrier_ps=3 * US))
+
+    def moved_at(look: int) -> Run:
+        policy = Timed(asks=on("on_timer", look, Move(1, 0, HBM)))
+        return simulate(made, Workload("w", graph, 2), policy, backend=backend)
+
+    assert moved_at(2).summary.migrations == 0
+    assert moved_at(2).summary.makespan_ps == 5 * US
+    # The look at 4 us finds the second iteration begun: there by 6 us.
+    assert moved_at(4).summary.migrations == 1
+    assert moved_at(4).summary.makespan_ps == 6 * US
 
 
 @pytest.mark.parametrize(

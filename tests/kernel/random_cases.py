@@ -417,6 +417,18 @@ def random_plan(
     return resolve_plan(plan, graph, problem), sizes
 
 
+def movable_blocks(problem: Problem) -> list[int]:
+    """Return the blocks that workers may move (rule MV6)."""
+    if problem.copies_data or (len(problem.change_speed) and problem.change_speed.min() <= 0.0):
+        return []
+    stays = np.ones(problem.n_blocks, bool)
+    if problem.pooling is not None:
+        stays &= problem.pooling.size_class < 0
+    if problem.follows.size:
+        stays &= problem.follows == 0
+    return np.flatnonzero(stays).tolist()
+
+
 def execute(case: RandomCase, make: Any, check: Any = None) -> Iterator[tuple[str, Any]]:
     """Run a case on the backend that `make` builds; yield what can be compared, in order.
 
@@ -425,6 +437,8 @@ def execute(case: RandomCase, make: Any, check: Any = None) -> Iterator[tuple[st
     problem = case.problem()
     rng = np.random.default_rng(case.seed + 1)
     hooks = RandomHooks(case.seed, case.hooks, problem.n_workers)
+    hooks.n_nodes = problem.n_nodes
+    hooks.movable = movable_blocks(problem)
     backend = make(problem, hooks, events=True)
     first = 0 if case.workload.init is not None else 1
     try:

@@ -21,7 +21,34 @@ static bool wants_wake(random_hooks_t *state, ssk_decision_t *decision)
     return true;
 }
 
-/* Up to two transfers, of which some land at once, or paces; then perhaps a wake. */
+/* Tells whether workers may move a block (rule MV6). */
+static bool is_movable(const ssk_problem_t *p, int32_t block)
+{
+    for (int32_t i = 0; i < p->n_changes; i++)
+        if (p->change_speed[i] <= 0.0)
+            return false;
+    bool is_pooled = p->pooling.n_tasks > 0 && p->pooling.size_class[block] >= 0;
+    return !p->copies_data && !is_pooled && (p->follows == NULL || p->follows[block] == SSK_STAYS);
+}
+
+/* Now and then a move of any block by any worker, from the numbers of wakes. */
+static bool wants_move(random_hooks_t *state, ssk_decision_t *decision)
+{
+    static const int64_t COSTS[] = {0, 1, 5000};
+    const ssk_problem_t *p = &state->scenario->problem;
+    int32_t block = rng_below(&state->wake_rng, p->n_blocks);
+    if (!state->wakes || state->n_moves >= 60 || !is_movable(p, block) || !rng_chance(&state->wake_rng, 0.3))
+        return false;
+    state->n_moves++;
+    *decision = (ssk_decision_t){.move = {.kind = SSK_DECIDE_MOVE, .block = block}};
+    decision->move.worker = rng_below(&state->wake_rng, p->n_workers);
+    decision->move.node = rng_below(&state->wake_rng, p->n_domains);
+    decision->move.cost_ps = rng_pick(&state->wake_rng, COSTS, 3);
+    decision->move.tag = rng_below(&state->wake_rng, 5);
+    return true;
+}
+
+/* Up to two transfers, of which some land at once, or paces; then perhaps a wake and a move. */
 static void decide(random_hooks_t *state, ssk_decision_t *decisions, ssk_answer_t *answer)
 {
     int32_t n_workers = state->scenario->problem.n_workers;
@@ -37,6 +64,7 @@ static void decide(random_hooks_t *state, ssk_decision_t *decisions, ssk_answer_
         d->transfer.delay_ps = rng_chance(&state->rng, 0.5) ? 0 : d->transfer.delay_ps;
     }
     answer->n_decisions += wants_wake(state, &decisions[answer->n_decisions]);
+    answer->n_decisions += wants_move(state, &decisions[answer->n_decisions]);
     answer->decisions = decisions;
 }
 
@@ -162,11 +190,12 @@ static const ssk_order_t *order(void *context, int64_t number)
     return &((random_hooks_t *)context)->scenario->plan.order;
 }
 
-/* Hands over n decisions on workers, and perhaps a wake. */
+/* Hands over n decisions on workers, and perhaps a wake and a move. */
 static void answer_timed(random_hooks_t *state, int n, ssk_answer_t *answer)
 {
     answer->decisions = state->decisions;
     answer->n_decisions = n + wants_wake(state, &state->decisions[n]);
+    answer->n_decisions += wants_move(state, &state->decisions[answer->n_decisions]);
 }
 
 static int on_timer(void *context, ssk_answer_t *answer)

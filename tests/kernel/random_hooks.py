@@ -9,7 +9,15 @@ import numpy as np
 
 from simsched.engine.backend import NOBODY, ReadyAnswer
 from simsched.engine.interface.decisions import Record, record_of
-from simsched.policy.contract.decisions import WHOLE_PACE, Exchange, Pace, Preempt, Transfer, Wake
+from simsched.policy.contract.decisions import (
+    WHOLE_PACE,
+    Exchange,
+    Move,
+    Pace,
+    Preempt,
+    Transfer,
+    Wake,
+)
 from simsched.policy.contract.executions import Duplicate, Kill
 from simsched.policy.contract.plan import CHILD_FIRST, PARENT_FIRST, TAKES
 
@@ -39,6 +47,9 @@ class RandomHooks:
         self.snatches = 50
         self.transfers = 200
         self.wakes = 200
+        self.moves = 60
+        self.n_nodes = 0
+        self.movable: list[int] = []  #: blocks that workers may move
 
     def attach(self, state: Any) -> None:
         self.state = state
@@ -75,7 +86,7 @@ class RandomHooks:
         number = min(self.transfers, int(self._rng.choice([0, 0, 0, 1, 2])))
         self.transfers -= number
         chosen = [self._transfer(at_once=bool(self._rng.integers(2))) for _ in range(number)]
-        return chosen + self._paces() + self._wakes()
+        return chosen + self._paces() + self._wakes() + self._moves()
 
     def _wakes(self) -> list[Record]:
         """None, or wakes at the present instant or later, several of them at one time."""
@@ -88,6 +99,26 @@ class RandomHooks:
         return [
             record_of(Wake(int(time), rank=int(rng.integers(-1, 2)), tag=int(rng.integers(5))))
             for time in at
+        ]
+
+    def _moves(self) -> list[Record]:
+        """None, or moves of any blocks by any workers, to where they are already, too."""
+        rng = self._wake_rng
+        if WAKING not in self.wanted or not self.movable or self.moves <= 0 or rng.random() < 0.6:
+            return []
+        number = int(rng.integers(1, 4))
+        self.moves -= number
+        return [
+            record_of(
+                Move(
+                    int(rng.integers(self.n_workers)),
+                    int(rng.choice(self.movable)),
+                    int(rng.integers(self.n_nodes)),
+                    int(rng.choice([0, 1, 5000])),
+                    int(rng.integers(5)),
+                )
+            )
+            for _ in range(number)
         ]
 
     def _paces(self) -> list[Record]:
@@ -142,7 +173,7 @@ class RandomHooks:
 
     def on_timer(self) -> list[Record]:
         self._look("timer")
-        return self._decisions_on_workers() + self._wakes()
+        return self._decisions_on_workers() + self._wakes() + self._moves()
 
     def on_wake(self, tag: int) -> list[Record]:
         """What the timer decides, now and then, from numbers of its own."""
@@ -150,7 +181,7 @@ class RandomHooks:
         self._rng, self._wake_rng = self._wake_rng, self._rng
         decisions = [] if self._rng.random() < 0.6 else self._decisions_on_workers()
         self._rng, self._wake_rng = self._wake_rng, self._rng
-        return decisions + self._wakes()
+        return decisions + self._wakes() + self._moves()
 
     def _decisions_on_workers(self) -> list[Record]:
         workers = range(self.n_workers)

@@ -67,9 +67,9 @@ typedef struct {
     rng_t rng, wake_rng;
     const ssk_sim_t *sim;
     const scenario_t *scenario;
-    ssk_decision_t decisions[5], ready_decisions[3], start_decisions[3], finish_decisions[3];
+    ssk_decision_t decisions[6], ready_decisions[4], start_decisions[4], finish_decisions[4];
     int64_t n_calls, abort_at; /* aborts in this call; 0 never */
-    int32_t n_snatches, n_transfers, n_wakes;
+    int32_t n_snatches, n_transfers, n_wakes, n_moves;
     bool wakes;
 } random_hooks_t;
 

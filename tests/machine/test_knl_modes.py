@@ -31,6 +31,9 @@ def test_its_cache_mode_has_the_same_cores_and_no_second_node() -> None:
     assert side.capacity_bytes == flat.nodes[1].capacity_bytes
     assert cached.core_groups == flat.core_groups
     assert cached.costs == flat.costs
+    # Behind the cache is the same DDR4, where a written byte weighs as much.
+    assert node.bandwidth_bytes_per_s == flat.nodes[0].bandwidth_bytes_per_s
+    assert cached.paths[0][0].write_weight == flat.paths[0][0].write_weight
 
 
 @pytest.mark.parametrize("memory", MEMORY_MODES)

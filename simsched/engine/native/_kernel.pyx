@@ -346,7 +346,7 @@ cdef class NativeBackend:
         if status == SSK_ERR_DECISION:
             raise _describe_decision(f)
         if status == SSK_ERR_MIGRATION:
-            raise PolicyError(f"migration: block {f.block} ({f.bytes} bytes) does not fit on node {f.node}")
+            raise PolicyError(f"block {f.block} ({f.bytes} bytes) does not fit on node {f.node}, where it is moved")
         if status == SSK_ERR_ARGUMENT and f.flaw.name is not NULL:
             raise ValueError(_describe_flaw("iteration", f.flaw))
         if status == SSK_ERR_ARGUMENT:

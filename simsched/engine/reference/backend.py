@@ -103,7 +103,7 @@ class SimpyBackend:
         self.memory.start_iteration(plan, self.now)
         self.memory.homes.start_iteration(number)
         self.record.event(self.now, EventKind.ITERATION_START, NONE, NONE, graph.n_tasks)
-        self._ended = False
+        self.has_ended = False
         self._note_progress()
         self._leaves_barrier = plan.roots != LAST
         for task in np.flatnonzero(graph.parent < 0).tolist():
@@ -175,7 +175,7 @@ class SimpyBackend:
             worker.go_on()
             yield self.env.timeout(0)
         copying = bool(first)
-        while not ((copying and self.copying == 0) or (self._ended and self._last)):
+        while not ((copying and self.copying == 0) or (self.has_ended and self._last)):
             time, kind, entity = self._next_event()
             if time > self.now and self.sharing.is_stale():
                 self.sharing.update_rates(self.now, self.lag)
@@ -254,7 +254,7 @@ class SimpyBackend:
 
     def _is_given_up(self, time: int) -> bool:
         """Return whether the next event comes too long after the last end of a task."""
-        return time >= self._deadline_ps and not (self._ended or self._arrivals)
+        return time >= self._deadline_ps and not (self.has_ended or self._arrivals)
 
     def _out_of_time(self, time: int) -> StalledError | ModelError:
         """Return the error for a run in which no event is left before the end of time."""
@@ -278,8 +278,8 @@ class SimpyBackend:
     def end_iteration_if_done(self) -> None:
         """End the iteration when its last task has ended and no block is left to be moved."""
         all_ended = self.tasks.n_ended == self.graph.n_tasks
-        if all_ended and self.moves_left == 0 and not self._ended:
-            self._ended = True
+        if all_ended and self.moves_left == 0 and not self.has_ended:
+            self.has_ended = True
             self.flights, self.wakes = Flights(), Wakes()
             self.record.event(self.now, EventKind.ITERATION_END, NONE, NONE)
             self.record.end_ps.append(self.now)
@@ -301,7 +301,7 @@ class SimpyBackend:
         if not self.memory.homes.has_room(node, block):
             size = int(self.problem.taken_bytes[block])
             raise PolicyError(
-                f"migration: block {block} ({size} bytes) does not fit on node {node}"
+                f"block {block} ({size} bytes) does not fit on node {node}, where it is moved"
             )
 
     # -------------------------------------------------------------------------------------------

@@ -105,6 +105,8 @@ class Decisions:
 
     def _move(self, hook: str, worker: int, block: int, node: int, cost_ps: int, tag: int) -> None:
         """Give a worker a block to move; one that waits begins at once."""
+        if self._sim.has_ended:
+            return
         self._sim.moves_left += 1
         self._workers[worker].moves.append(BlockMove(block, node, cost_ps, tag))
         if self._workers[worker].parked:
@@ -141,11 +143,11 @@ class Decisions:
     def _set_pace(self, hook: str, worker: int, part: int) -> None:
         """Let a worker compute at a part of its speed, in billionths."""
         sim, paced = self._sim, self._workers[worker]
-        left = None if paced.segment is None else paced.halt_segment()
+        left = None if paced.segment is None else paced.halt()
         paced.pace = part / WHOLE_PACE
         sim.record.event(sim.now, EventKind.PACE, worker, NONE, part)
         if left is not None:
-            paced.continue_segment(left)
+            paced.resume(left)
 
     def _transfer(
         self,
@@ -217,7 +219,7 @@ class Decisions:
         modules = pair[0].module, pair[1].module
         if cores[0] == cores[1]:
             return
-        left = [0.0 if w.segment is None else w.halt_segment() for w in pair]
+        halted = [(w, w.halt()) for w in pair if w.may_adapt()]
         swap_seats(sim.problem, first, second)
         change = pair[1].busy - pair[0].busy
         if change != 0:
@@ -228,6 +230,5 @@ class Decisions:
             sim.busy_on_module[modules[1]] -= change
             for module, core, level in zip(modules, cores, levels, strict=True):
                 sim.adapt_others(module, core, level, first, second)
-        for one, n_bytes in zip(pair, left, strict=True):
-            if one.segment is not None:
-                one.continue_segment(n_bytes, cost_ps)
+        for one, left in halted:
+            one.resume(left, cost_ps)

@@ -48,6 +48,7 @@ class Engine(Protocol):
     lag: float  #: how long before `now` the present event has really happened, in ps
     copying: int  #: workers that carry out migrations
     moves_left: int  #: moves of this iteration that are not over
+    has_ended: bool  #: whether the iteration has, and the next one has not begun
 
     @property
     def now(self) -> int:

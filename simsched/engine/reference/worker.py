@@ -47,7 +47,7 @@ class Worker:
         self.task: int | None = None  # what it executes or is about to, before any other
         self.is_copying = False
         self.moves: deque[BlockMove] = deque()  # while tasks run, before it looks for work
-        self._move_path: int | None = None  # of the flow of its move that is running
+        self._streamed: tuple[int, int] | None = None  # node and way of its move's flow
         self.awaits: set[int] | None = None  # tasks of which one must end before it goes on
         self.pace = 1.0  # part of its speed at which it computes
         self._rest: Remaining | None = None  # what follows the present access
@@ -190,40 +190,38 @@ class Worker:
 
     def may_adapt(self) -> bool:
         """Return whether it is in a segment or in a flow of a move."""
-        return self.segment is not None or self._move_path is not None
+        return self.segment is not None or self._streamed is not None
 
     def adapt(self) -> None:
         """Go on with the present segment or flow at the rate and cap that hold from now on."""
-        if self._move_path is None:
-            self.continue_segment(self.halt_segment())
-            return
-        sim = self._sim
-        left = sim.sharing.stop(self.index, sim.now, sim.lag)
-        flow_class = self._flow_class(self._move_path)
+        self.resume(self.halt())
+
+    def halt(self) -> float:
+        """Settle what it is in and stop its flow; return the bytes that this has left."""
+        sim, segment = self._sim, self.segment
+        if segment is not None:
+            segment.settle(sim.now, sim.lag)
+            if not segment.flowing:
+                return 0.0
+        return sim.sharing.stop(self.index, sim.now, sim.lag)
+
+    def resume(self, left: float, wait_ps: int = 0) -> None:
+        """Go on with what has been halted, at what holds now, a segment after a wait."""
+        sim, segment = self._sim, self.segment
+        if segment is not None:
+            segment.rate = self.rate()
+            segment.wait(wait_ps)
+            if not segment.flowing:
+                sim.timers[self.index] = max(sim.now, segment.end_ps())
+                return
+        flow_class = self._flow_class(self._path())
         sim.sharing.start(self.index, flow_class, left, sim.now, sim.lag)
 
-    def halt_segment(self) -> float:
-        """Settle the present segment and stop its flow; return the bytes that it has left."""
-        sim, segment = self._sim, self.segment
-        assert segment is not None
-        segment.settle(sim.now, sim.lag)
-        return sim.sharing.stop(self.index, sim.now, sim.lag) if segment.flowing else 0.0
-
-    def continue_segment(self, left: float, wait_ps: int = 0) -> None:
-        """Go on with a segment that has been halted, at what holds now, after a wait."""
-        sim, segment = self._sim, self.segment
-        assert segment is not None
-        segment.rate = self.rate()
-        segment.wait(wait_ps)
-        if segment.flowing:
-            flow_class = self._flow_class(self._path(segment))
-            sim.sharing.start(self.index, flow_class, left, sim.now, sim.lag)
-        else:
-            sim.timers[self.index] = max(sim.now, segment.end_ps())
-
-    def _path(self, segment: Segment) -> int:
-        """Return the path of the segment's first remaining flow."""
-        node, way, _ = segment.flows[0]
+    def _path(self) -> int:
+        """Return the path of the first flow that its segment or its move has left."""
+        flow = self._streamed if self.segment is None else self.segment.flows[0]
+        assert flow is not None
+        node, way = flow[:2]
         return path_of(self._sim.problem, self.domain, node, way)
 
     # -------------------------------------------------------------------------------------------
@@ -439,11 +437,11 @@ class Worker:
         self.segment = segment
         segment.since_lag = self.lag
         while segment.flows:
-            size, flow_class = segment.flows[0][2], self._flow_class(self._path(segment))
+            size, flow_class = segment.flows[0][2], self._flow_class(self._path())
             segment.flowing = True
             sim.sharing.start(self.index, flow_class, size, sim.now, self.lag)
             yield from self._wait()
-            path = self._path(segment)  # another one after an exchange
+            path = self._path()  # another one after an exchange
             sim.record.event(sim.now, EventKind.FLOW_END, self.index, segment.task, path, size)
             sim.record.path_bytes[path] += size
             segment.flows.pop(0)
@@ -499,7 +497,7 @@ class Worker:
                 left: float = size
                 if segment.flowing:
                     left = sim.sharing.stop(self.index, sim.now, sim.lag)
-                    sim.record.path_bytes[self._path(segment)] += size - math.floor(left)
+                    sim.record.path_bytes[self._path()] += size - math.floor(left)
                 segment.flowing = False
                 sim.record.node_bytes[-1][self.domain, node] -= math.floor(left)
                 if way == HIT:
@@ -590,9 +588,9 @@ class Worker:
         sim, size = self._sim, int(self._sim.problem.block_bytes[block])
         if size == 0:
             return
-        self._move_path = path_of(sim.problem, self.domain, node, way)
-        sim.sharing.start(self.index, self._flow_class(self._move_path), size, sim.now, self.lag)
+        self._streamed = node, way
+        sim.sharing.start(self.index, self._flow_class(self._path()), size, sim.now, self.lag)
         yield from self._wait()
-        sim.record.path_bytes[self._move_path] += size
+        sim.record.path_bytes[self._path()] += size
         sim.record.node_bytes[-1][self.domain, node] += size
-        self._move_path = None
+        self._streamed = None

@@ -83,7 +83,7 @@ SSK_COLD static int32_t fail_worker(ssk_sim_t *sim, int32_t worker)
     ssk_worker_t *w = &sim->workers[worker];
     int32_t lost = SSK_NONE;
     ssk_event(sim, SSK_FAILURE, worker, SSK_NONE, 0, 0);
-    if (w->state != SSK_COPYING && w->state != SSK_MOVING) {
+    if (w->state != SSK_COPYING) {
         if (w->state != SSK_PARKED && w->task != SSK_NONE)
             lost = ssk_lose_by_failure(sim, worker);
         if (w->state != SSK_PARKED) {

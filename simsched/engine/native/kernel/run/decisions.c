@@ -113,6 +113,8 @@ static int transfer(ssk_sim_t *sim, const ssk_decision_t *d, int32_t asker, int 
             continue;
         return ssk_refuse(sim, hook, SSK_REASON_KIND);
     }
+    if (d->transfer.thief < SSK_NONE || d->transfer.thief >= sim->problem.n_workers)
+        return ssk_refuse(sim, hook, SSK_REASON_KIND);
     if (d->transfer.delay_ps < (asker != SSK_NONE))
         return ssk_refuse(sim, hook, SSK_REASON_KIND);
     int status = ssk_flights_reserve(&sim->flights, &sim->allocator, sim->graph.n_tasks);
@@ -191,13 +193,22 @@ static int add_wake(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
     return SSK_OK;
 }
 
+/* Tells whether cores may fail. */
+static bool may_fail(const ssk_problem_t *p)
+{
+    for (int32_t i = 0; i < p->n_changes; i++)
+        if (!(p->change_speed[i] > 0.0))
+            return true;
+    return false;
+}
+
 /* Gives a worker a block to move. */
 static int add_move(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
 {
     const ssk_problem_t *p = &sim->problem;
     int64_t worker = decision->move.worker, block = decision->move.block, node = decision->move.node;
     if (sim->hooks.on_wake == NULL || worker < 0 || worker >= p->n_workers || block < 0 || block >= p->n_blocks ||
-        node < 0 || node >= p->n_nodes)
+        node < 0 || node >= p->n_nodes || may_fail(p))
         return ssk_refuse(sim, hook, SSK_REASON_KIND);
     if (p->copies_data)
         return ssk_refuse(sim, hook, SSK_REASON_COPIED);

@@ -42,6 +42,8 @@ int ssk_add_move(ssk_sim_t *sim, int32_t worker, int32_t block, int32_t node, in
 {
     ssk_moves_t *self = &sim->moves;
     int32_t added = self->unused;
+    if (sim->phase != SSK_PHASE_TASKS)
+        return SSK_OK;
     if (added == SSK_NONE) {
         int status = ssk_grow(&sim->allocator, &self->entries, &self->capacity, self->n_entries + 1, sizeof(*self->entries));
         if (status != SSK_OK)
@@ -105,30 +107,38 @@ int ssk_begin_move(ssk_sim_t *sim, int32_t worker)
     return ssk_pay(sim, worker, move->cost, SSK_ACT_MOVE_READ);
 }
 
-/* Reads or writes the whole block of a worker's move on a node; `then` is what follows. */
-static int stream(ssk_sim_t *sim, int32_t worker, const int32_t *path, int32_t node, int then)
+/* The path of the flow of a worker's move: that of reads as long as the block is still to be written. */
+static int32_t present_path(const ssk_sim_t *sim, int32_t worker)
 {
     const ssk_problem_t *p = &sim->problem;
+    const ssk_worker_t *w = &sim->workers[worker];
+    const int32_t *path = w->then == SSK_ACT_MOVE_WRITE ? p->path_access : p->path_write;
+    return path[p->worker_domain[worker] * p->n_nodes + w->node];
+}
+
+/* Reads or writes the whole block of a worker's move on a node; `then` is what follows. */
+static int stream(ssk_sim_t *sim, int32_t worker, int32_t node, int then)
+{
     ssk_worker_t *w = &sim->workers[worker];
-    int64_t size = p->block_bytes[present(sim, worker)->block];
+    int64_t size = sim->problem.block_bytes[present(sim, worker)->block];
     if (size == 0)
         return then;
     w->node = node;
-    w->flow_path = path[p->worker_domain[worker] * p->n_nodes + node];
-    w->flowing = true;
     w->then = (uint8_t)then;
+    w->flow_path = present_path(sim, worker);
+    w->flowing = true;
     ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, w->flow_path), (double)size, sim->now, w->lag);
     return SSK_WAIT;
 }
 
 int ssk_read_moved(ssk_sim_t *sim, int32_t worker)
 {
-    return stream(sim, worker, sim->problem.path_access, sim->workers[worker].node, SSK_ACT_MOVE_WRITE);
+    return stream(sim, worker, sim->workers[worker].node, SSK_ACT_MOVE_WRITE);
 }
 
 int ssk_write_moved(ssk_sim_t *sim, int32_t worker)
 {
-    return stream(sim, worker, sim->problem.path_write, present(sim, worker)->node, SSK_ACT_MOVE_END);
+    return stream(sim, worker, present(sim, worker)->node, SSK_ACT_MOVE_END);
 }
 
 int ssk_move_flow_ended(ssk_sim_t *sim, int32_t worker)
@@ -158,9 +168,14 @@ int ssk_end_move(ssk_sim_t *sim, int32_t worker)
     return conclude(sim, worker);
 }
 
-void ssk_adapt_move(ssk_sim_t *sim, int32_t worker)
+double ssk_halt_move(ssk_sim_t *sim, int32_t worker)
 {
-    int32_t flow_class = ssk_flow_class(sim, worker, sim->workers[worker].flow_path);
-    double left = ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag);
-    ssk_flows_start(&sim->flows, worker, flow_class, left, sim->now, sim->lag);
+    return ssk_flows_stop(&sim->flows, worker, sim->now, sim->lag);
+}
+
+void ssk_resume_move(ssk_sim_t *sim, int32_t worker, double left)
+{
+    int32_t path = present_path(sim, worker);
+    sim->workers[worker].flow_path = path;
+    ssk_flows_start(&sim->flows, worker, ssk_flow_class(sim, worker, path), left, sim->now, sim->lag);
 }

@@ -37,8 +37,9 @@ int ssk_write_moved(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 int ssk_end_move(ssk_sim_t *sim, int32_t worker) SSK_CHECK_RESULT;
 /* A flow of a move has ended; returns what the worker does next. */
 int ssk_move_flow_ended(ssk_sim_t *sim, int32_t worker);
-/* Lets the flow of a move go on at the present cap of its worker. */
-void ssk_adapt_move(ssk_sim_t *sim, int32_t worker);
+/* Stops the flow of a move, with the bytes that it has left; lets it go on from where its worker is now. */
+double ssk_halt_move(ssk_sim_t *sim, int32_t worker);
+void ssk_resume_move(ssk_sim_t *sim, int32_t worker, double left);
 
 static inline bool ssk_has_moves(const ssk_moves_t *self, int32_t worker)
 {

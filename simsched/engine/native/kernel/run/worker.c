@@ -67,8 +67,17 @@ static void adapt_others(ssk_sim_t *sim, int32_t module, int32_t core, int32_t l
         if (w->state == SSK_EXECUTING)
             ssk_adapt(sim, other);
         else if (w->state == SSK_MOVING && w->flowing)
-            ssk_adapt_move(sim, other);
+            ssk_resume_move(sim, other, ssk_halt_move(sim, other));
     }
+}
+
+/* Settles what a worker is in and stops its flow; returns the bytes that this has left. */
+static double halt(ssk_sim_t *sim, int32_t worker)
+{
+    const ssk_worker_t *w = &sim->workers[worker];
+    if (w->state == SSK_EXECUTING)
+        return ssk_halt(sim, worker);
+    return w->state == SSK_MOVING && w->flowing ? ssk_halt_move(sim, worker) : 0.0;
 }
 
 /* Puts a worker into the list of a module in the place of another one. */
@@ -99,8 +108,7 @@ void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second, int64_t cost)
     if (cores[0] == cores[1])
         return;
     for (int i = 0; i < 2; i++)
-        if (sim->workers[pair[i]].state == SSK_EXECUTING)
-            left[i] = ssk_halt(sim, pair[i]);
+        left[i] = halt(sim, pair[i]);
     ssk_seats_swap(&sim->seats, &sim->problem, first, second);
     if (modules[0] != modules[1]) {
         replace(sim, modules[0], first, second);
@@ -116,9 +124,13 @@ void ssk_exchange(ssk_sim_t *sim, int32_t first, int32_t second, int64_t cost)
         for (int i = 0; i < 2; i++)
             adapt_others(sim, modules[i], cores[i], levels[i], first, second);
     }
-    for (int i = 0; i < 2; i++)
-        if (sim->workers[pair[i]].state == SSK_EXECUTING)
+    for (int i = 0; i < 2; i++) {
+        const ssk_worker_t *w = &sim->workers[pair[i]];
+        if (w->state == SSK_EXECUTING)
             ssk_go_on(sim, pair[i], left[i], cost);
+        else if (w->state == SSK_MOVING && w->flowing)
+            ssk_resume_move(sim, pair[i], left[i]);
+    }
 }
 
 void ssk_set_pace(ssk_sim_t *sim, int32_t worker, int32_t billionths)
