@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.files.units import PS_PER_S
 from simsched.names.parameters import Count, Whole
 from simsched.trace.embedding import comments
 from simsched.trace.exporters._arrows import Arrows, drawn_arrows
@@ -28,7 +29,6 @@ from simsched.trace.exporters.registry import exporter
 from simsched.trace.recording import Recording, recording_metadata
 from simsched.trace.schema import EventKind
 
-PS_PER_S = 10**12
 _IDLE, _RUNTIME = -1, -2  # values of states: class numbers, idle, or -2 less the activity
 #: What fields hold that are no strings.
 FIELD_TYPES = {"Time": "date", "Color": "color"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +10,7 @@ from pydantic import Field
 
 from simsched.files.bounded import parse_json
 from simsched.files.errors import SimschedError, TraceError
+from simsched.files.units import PS_PER_S
 from simsched.files.yaml_reader import Section, validate
 from simsched.trace.importers._paje_events import Event, PajeFile
 from simsched.trace.importers._rows import SetAside
@@ -18,8 +18,9 @@ from simsched.trace.importers._slices import LIMIT_PS, Row, trace_of
 from simsched.trace.recording import Recording, recording_from
 from simsched.trace.schema import NONE, EventKind
 
-PS_PER_S = 10**12
 TIMELINE = b"timeline"
+ITERATION_ENDS = (EventKind.ITERATION_START, EventKind.ITERATION_END)
+MAX_NUMBER = 2**31 - 1
 Number = Annotated[int, Field(gt=-LIMIT_PS, lt=LIMIT_PS)]
 Stretch = tuple[int, int, int, int]  # start, end, worker and whether it was lost
 
@@ -49,16 +50,15 @@ def own_recording(path: Path, file: PajeFile, embedded: Mapping[bytes, bytes]) -
     for time, worker, task, iteration, lost in beside.instants:
         stretches.setdefault((iteration, task), []).append((time, time, worker, lost))
     ended = {(worker, start) for worker, start in beside.lost}
-    rows = [
-        (time, -1 if kind == EventKind.ITERATION_START else 2, kind, NONE, NONE, number, size)
-        for time, kind, number, size in beside.iterations
-    ]
+    rows = _iterations(path, beside)
     aside = SetAside("execution of a task", "{}: task {}")
     for (iteration, task), every in stretches.items():
         kept = sorted(s for s in every if not s[3] and (s[2], s[0]) not in ended)
         if len(kept) < len(every):
             aside.rows(path, [task], "execution of a task that was lost")
         rows += _rows(kept, task, iteration)
+    if not rows:
+        raise TraceError(f"{path}: found no iterations and no tasks, accepted at least one")
     metadata = {key: value for key, value in embedded.items() if key != TIMELINE}
     try:
         recording = recording_from(path, metadata, lambda: trace_of(rows, path))
@@ -71,6 +71,23 @@ def own_recording(path: Path, file: PajeFile, embedded: Mapping[bytes, bytes]) -
     return recording
 
 
+def _iterations(path: Path, beside: _Beside) -> list[Row]:
+    """Return the beginnings and ends of iterations."""
+    rows: list[Row] = []
+    for place, (time, kind, number, size) in enumerate(beside.iterations):
+        where = f"{path}: comments: timeline: iterations[{place}]"
+        if kind not in ITERATION_ENDS:
+            accepted = " or ".join(f"{end:d}" for end in ITERATION_ENDS)
+            raise TraceError(f"{where}: kind: found {kind}, accepted {accepted}")
+        if not 0 <= number <= MAX_NUMBER or not 0 <= size <= MAX_NUMBER:
+            raise TraceError(
+                f"{where}: found iteration {number} of {size} tasks, accepted 0 to {MAX_NUMBER}"
+            )
+        phase = -1 if kind == EventKind.ITERATION_START else 2
+        rows.append((time, phase, kind, NONE, NONE, number, size))
+    return rows
+
+
 def _check(
     path: Path, recording: Recording, stretches: Mapping[tuple[int, int], list[Stretch]]
 ) -> None:
@@ -80,9 +97,10 @@ def _check(
     for (iteration, task), every in stretches.items():
         n_tasks = init if iteration == 0 else recording.n_tasks
         worker = max(s[2] for s in every)
-        if iteration < 0 or not 0 <= task < n_tasks:
+        if not 0 <= iteration <= MAX_NUMBER or not 0 <= task < n_tasks:
             raise TraceError(
-                f"{path}: found task {task} of iteration {iteration}, accepted 0 to {n_tasks - 1}"
+                f"{path}: found task {task} of iteration {iteration}, accepted tasks 0 to "
+                f"{n_tasks - 1} of iterations 0 to {MAX_NUMBER}"
             )
         if worker >= recording.n_workers or min(s[2] for s in every) < 0:
             raise TraceError(
@@ -110,7 +128,7 @@ def _stretches(file: PajeFile) -> dict[tuple[int, int], list[Stretch]]:
         if not is_state and event.name != "PajeDestroyContainer":
             continue
         container = event.value("Container") if is_state else event.value("Name")
-        time = _whole_ps(event)
+        time = event.time_ps(PS_PER_S)
         if container in going_on:
             began, start = going_on.pop(container)
             key = _number(began, "Iteration"), _number(began, "Task")
@@ -127,15 +145,3 @@ def _number(event: Event, key: str) -> int:
     if not text.isdecimal() or len(text) > 9:
         raise TraceError(f"{event.where}: {key}: found {event.value(key)!r}, accepted a number")
     return int(text)
-
-
-def _whole_ps(event: Event) -> int:
-    """Return the time of an event in picoseconds."""
-    text = event.value("Time")
-    try:
-        number = Decimal(text) * PS_PER_S
-        if not number.is_finite() or abs(number) >= LIMIT_PS:
-            raise ArithmeticError
-        return int(number)
-    except ArithmeticError:
-        raise TraceError(f"{event.where}: Time: found {text!r}, accepted seconds") from None

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 from simsched.files.bounded import read_text
 from simsched.files.errors import TraceError, shown
+from simsched.trace.importers._slices import LIMIT_PS
 
 WORD = re.compile(r'"([^"]*)"|(\S+)')
 #: Older names of fields; those that SimGrid, ViTE and StarPU use are on the right.
@@ -25,7 +27,6 @@ FIELDS = {
     "ContainerType": "Type",
     "SourceContainer": "StartContainer",
     "DestContainer": "EndContainer",
-    "Shape": "Color",
 }
 
 
@@ -57,6 +58,17 @@ class Event:
             if field in self.values:
                 return self.values[field]
         raise TraceError(f"{self.where}: {self.name}: found no field {' or '.join(fields)}")
+
+    def time_ps(self, ps_per_unit: int) -> int:
+        """Return when it happened, rounded to a picosecond."""
+        text = self.value("Time")
+        try:
+            time = Decimal(text) * ps_per_unit
+            if time.is_finite() and abs(time) < LIMIT_PS:
+                return int(time.to_integral_value())
+        except ArithmeticError:  # no number, or more digits than fit
+            pass
+        raise TraceError(f"{self.where}: Time: found {shown(text)}, accepted a number")
 
 
 class PajeFile:

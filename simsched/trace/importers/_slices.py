@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from simsched.files.errors import TraceError
+from simsched.files.units import PS_PER_S
 from simsched.trace.importers._rows import SetAside
 from simsched.trace.recording import Recording
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
@@ -156,7 +157,7 @@ def rows_of(intervals: Iterable[Interval], worker: int) -> Iterator[Row]:
 def trace_of(rows: list[Row], path: Path) -> Trace:
     """Return events in order of time; of one instant: ends, then the rest worker by worker."""
     if any(abs(row[0]) >= LIMIT_PS for row in rows):
-        raise TraceError(f"{path}: found times more than {LIMIT_PS // 10**12} s apart")
+        raise TraceError(f"{path}: found times more than {LIMIT_PS // PS_PER_S} s apart")
     time, phase, kind, worker, task, iteration, arg0 = np.array(rows, np.int64).T
     order = np.lexsort((phase, time))
     columns = {

@@ -23,7 +23,7 @@ from simsched.trace.importers._starpu_graph import (
     handle_accesses,
     operations,
 )
-from simsched.trace.importers._starpu_transfers import Message, StealLink, transfers
+from simsched.trace.importers._starpu_transfers import PS_PER_MS, Message, StealLink, transfers
 from simsched.trace.recording import Recording
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload
@@ -46,7 +46,6 @@ OPTIONAL = (
     "Sizes",
     "DependsOn",
 )
-PS_PER_MS = 1e9
 LATEST_MS = 2**53 / PS_PER_MS
 NO_TIME = f"is not a time in milliseconds below {LATEST_MS:.0f}"
 MAIN_MEMORY = "cpu"

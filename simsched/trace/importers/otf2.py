@@ -23,11 +23,11 @@ from typing import Any
 
 from simsched.files.errors import ConfigurationError, TraceError
 from simsched.files.limits import TASKS
+from simsched.files.units import PS_PER_S
 from simsched.trace.importers._slices import Found, Slice, Thread, foreign_recording
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 
-PS_PER_S = 10**12
 ANCHOR = "traces.otf2"
 MAGIC = b"OTF2\x00"
 NO_BEGIN = "leave of a region without its enter"

@@ -11,6 +11,7 @@ state whose container is never destroyed and that nothing follows has no end and
 * *Which states are tasks.* Where definitions of states have a field ``JobId``, as StarPU's, those
   with a value there. Else all but those that the option `idle` names, of the one type of states
   that has any; of several types the option `state` names one.
+* *Names.* Events may call a type of states and a container by alias or by name.
 * *Times.* Paje does not say in which unit they are: StarPU counts milliseconds, others are told
   with the option `unit`.
 * *Links* between containers with tasks are edges of the graph, as
@@ -21,38 +22,56 @@ state whose container is never destroyed and that nothing follows has no end and
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
-from simsched.files.errors import TraceError, shown, unknown_name
+from simsched.files.errors import TraceError, unknown_name
+from simsched.files.units import PS_PER_S
 from simsched.trace.embedding import MARK, values_of
 from simsched.trace.importers._own_paje import own_recording
 from simsched.trace.importers._paje_events import Event, PajeFile
 from simsched.trace.importers._slice_arrows import Step, with_graph
-from simsched.trace.importers._slices import LIMIT_PS, Found, Slice, Thread, foreign_recording
+from simsched.trace.importers._slices import Found, Slice, Thread, foreign_recording
 from simsched.trace.importers.registry import by_head, trace_importer
 from simsched.trace.recording import Recording
 
-PS = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3}
+PS = {"s": PS_PER_S, "ms": 10**9, "us": 10**6, "ns": 10**3}
 JOB = "JobId"
 NO_END = "state without an end"
 Place = tuple[str, str]  # container and type of states
 
 
 @dataclass
+class _Called:
+    """Things that events call by alias or by name."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+
+    def add(self, alias: str, name: str) -> None:
+        """Add a thing; a name that several have is that of the first."""
+        self.names[alias] = name
+        self.aliases.setdefault(name, alias)
+
+    def alias(self, word: str) -> str:
+        """Return the alias of what is called so; an alias that is another's name stays one."""
+        return word if word in self.names else self.aliases.get(word, word)
+
+
+@dataclass
 class _States:
-    """What a trace holds: types, values and containers by alias, states that are going on."""
+    """What a trace holds: types, values and containers, and the states that are going on."""
 
     file: PajeFile
     found: Found
     ps: int
     tasks: frozenset[str]
     idle: frozenset[str]
-    only: str | None
+    types: _Called
+    only: frozenset[str]
     names: dict[str, str] = field(default_factory=dict)
-    types: dict[str, str] = field(default_factory=dict)
-    containers: dict[str, str] = field(default_factory=dict)
+    containers: _Called = field(default_factory=_Called)
     stacks: dict[Place, list[tuple[Event, int]]] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
 
@@ -93,13 +112,18 @@ def read_paje(
         )
     found = Found(path, "paje")
     found.aside.what, found.aside.place = "line", "{}:{}"
+    types = _Called()
+    for event in events:
+        if event.name == "PajeDefineStateType":
+            types.add(event.value("Alias", "Name"), event.value("Name", "Alias"))
     states = _States(
         file,
         found,
         PS[unit or "ms"],
         with_jobs,
         frozenset(name.strip().lower() for name in idle.split(",")),
-        _only_type(path, events, state, bool(with_jobs)),
+        types,
+        _only_type(path, events, types, state, bool(with_jobs)),
     )
     for event in events:
         _take(states, event)
@@ -115,33 +139,28 @@ def read_paje(
     workers = {piece.thread for piece in found.slices}
     links = [step for step in states.steps if step.thread in workers]
     recording = with_graph(recording, found, links)
-    origin = str(Decimal(found.origin) / PS["s"])
+    origin = str(Decimal(found.origin) / PS_PER_S)
     return replace(recording, details={**recording.details, "origin_s": origin})
 
 
-def _only_type(path: Path, events: list[Event], state: str | None, has_jobs: bool) -> str | None:
-    """Return the alias of the type of states that are tasks; None where jobs tell them."""
-    types = {
-        event.value("Alias", "Name"): event.value("Name", "Alias")
-        for event in events
-        if event.name == "PajeDefineStateType"
-    }
+def _only_type(
+    path: Path, events: list[Event], types: _Called, state: str | None, has_jobs: bool
+) -> frozenset[str]:
+    """Return the aliases of the types of states that are tasks; none where jobs tell them."""
     if state is None and has_jobs:
-        return None
-    used = dict.fromkeys(
-        event.value("Type") for event in events if event.name in ("PajeSetState", "PajePushState")
-    )
+        return frozenset()
     if state is None:
+        called = (e.value("Type") for e in events if e.name in ("PajeSetState", "PajePushState"))
+        used = dict.fromkeys(map(types.alias, called))
         if len(used) > 1:
-            names = ", ".join(types.get(alias, alias) for alias in used)
+            names = ", ".join(dict.fromkeys(types.names.get(alias, alias) for alias in used))
             raise TraceError(f"{path}: option state: missing, accepted a type of states: {names}")
-        return next(iter(used), None)
-    for alias, name in types.items():
-        if state in (alias, name):
-            return alias
-    raise TraceError(
-        f"{path}: option state: {unknown_name('type of states', state, types.values())}"
-    )
+        return frozenset(used)
+    chosen = frozenset(alias for alias, name in types.names.items() if state in (alias, name))
+    if not chosen:
+        found = unknown_name("type of states", state, types.names.values())
+        raise TraceError(f"{path}: option state: {found}")
+    return chosen
 
 
 def _take(states: _States, event: Event) -> None:
@@ -151,17 +170,21 @@ def _take(states: _States, event: Event) -> None:
         states.names[event.value("Alias", "Name")] = event.value("Name", "Alias")
     elif name == "PajeCreateContainer":
         alias = event.values.get("Alias") or event.value("Name")
-        states.containers[alias] = event.value("Name", "Alias")
+        states.containers.add(alias, event.value("Name", "Alias"))
         thread = (0, alias)
-        states.found.threads[thread] = states.containers[alias]
+        states.found.threads[thread] = states.containers.names[alias]
         states.found.order[thread] = len(states.found.order)
     elif name in ("PajeSetState", "PajePushState", "PajePopState", "PajeResetState"):
-        _change(states, event, (event.value("Container"), event.value("Type")))
+        place = (
+            states.containers.alias(event.value("Container")),
+            states.types.alias(event.value("Type")),
+        )
+        _change(states, event, place)
     elif name == "PajeDestroyContainer":
-        gone = event.value("Name", "Container")
+        gone = states.containers.alias(event.value("Name", "Container"))
         for place, stack in states.stacks.items():
             if place[0] == gone:
-                _end(states, stack, _time(states, event), all_of_them=True)
+                _end(states, stack, event.time_ps(states.ps), all_of_them=True)
     elif name in ("PajeStartLink", "PajeEndLink"):
         _link(states, event)
     elif not name.startswith("PajeDefine"):
@@ -170,9 +193,9 @@ def _take(states: _States, event: Event) -> None:
 
 def _change(states: _States, event: Event, place: Place) -> None:
     """Begin and end states of a container."""
-    if states.only is not None and place[1] != states.only:
+    if states.only and place[1] not in states.only:
         return
-    time, stack = _time(states, event), states.stacks.setdefault(place, [])
+    time, stack = event.time_ps(states.ps), states.stacks.setdefault(place, [])
     if event.name == "PajePopState":
         _end(states, stack, time, all_of_them=False)
         return
@@ -189,7 +212,7 @@ def _end(states: _States, stack: list[tuple[Event, int]], time: int, *, all_of_t
         if time < start:
             raise TraceError(f"{began.where}: found a state that ends before it starts")
         if _is_task(states, began):
-            thread: Thread = (0, began.value("Container"))
+            thread: Thread = (0, states.containers.alias(began.value("Container")))
             name = _name(states, began)
             states.found.slices.append(Slice(began.line, thread, name, start, time, {}))
         if not all_of_them:
@@ -198,7 +221,7 @@ def _end(states: _States, stack: list[tuple[Event, int]], time: int, *, all_of_t
 
 def _is_task(states: _States, event: Event) -> bool:
     """Say whether a state is a task."""
-    if states.tasks and states.only is None:
+    if states.tasks and not states.only:
         return bool(event.values.get(JOB))
     return _name(states, event).lower() not in states.idle
 
@@ -212,20 +235,8 @@ def _name(states: _States, event: Event) -> str:
 def _link(states: _States, event: Event) -> None:
     """Take the start or the end of a link."""
     starts = event.name == "PajeStartLink"
-    container = event.value("StartContainer" if starts else "EndContainer")
+    container = states.containers.alias(event.value("StartContainer" if starts else "EndContainer"))
     key: Any = (event.value("Type"), event.value("Key"))
-    time = _time(states, event)
+    time = event.time_ps(states.ps)
     phase = "s" if starts else "f"
     states.steps.append(Step(event.line, phase, key, (0, container), time, at_end=starts))
-
-
-def _time(states: _States, event: Event) -> int:
-    """Return the time of an event in picoseconds."""
-    text = event.value("Time")
-    try:
-        number = Decimal(text)
-        if not number.is_finite() or abs(number) * states.ps >= LIMIT_PS:
-            raise InvalidOperation
-        return int((number * states.ps).to_integral_value())
-    except ArithmeticError:
-        raise TraceError(f"{event.where}: Time: found {shown(text)}, accepted a number") from None

@@ -1,5 +1,9 @@
 """Paje traces, our own and of other programs; values of the latter are worked out by hand."""
 
+import base64
+import json
+import re
+
 import numpy as np
 import pytest
 
@@ -177,6 +181,29 @@ def test_of_several_types_of_states_one_is_named(load):
         load(text, unit="s", state="activ")
 
 
+@pytest.mark.parametrize("options", [{}, {"state": "activity"}, {"state": "S"}])
+def test_types_and_containers_are_called_by_alias_or_by_name(options, load):
+    text, by_alias = HEAD + TYPES, load(HEAD + TYPES + SETS, unit="s")
+    for number, line in enumerate(SETS.splitlines()):
+        if number % 2:
+            line = line.replace(" S ", " activity ").replace(" w0", ' "CPU 0"')
+            line = line.replace(" w1", ' "CPU 1"')
+        text += line + "\n"
+    assert " activity " in text
+    found = load(text, unit="s", **options)
+    assert runs(found) == runs(by_alias)
+    assert found.workload.graph.succ.tolist() == [2]
+
+
+def test_types_of_one_name_are_all_named_by_it(load):
+    text = HEAD + TYPES + '2 T W "activity"\n2 U W "thread"\n' + SETS
+    text += "6 6 U w0 on\n6 7 T w0 late\n6 8 T w0 i\n6 9 U w0 off\n5 9 W w0\n"
+    with pytest.raises(TraceError, match=r"accepted a type of states: activity, thread \("):
+        load(text, unit="s")
+    assert load(text, unit="s", state="activity").class_names == ("potrf", "trsm a", "gemm", "late")
+    assert load(text, unit="s", state="T").class_names == ("late",)
+
+
 def test_a_state_without_an_end_is_set_aside(load):
     found = load(HEAD + TYPES + SETS.replace("5 6.0 W w1\n", "") + "6 7 S w1 late\n", unit="s")
     assert found.n_tasks == 3
@@ -248,6 +275,62 @@ def test_a_large_program_of_our_own_files_does_not_hide_their_format(tmp_path):
     text = (tmp_path / "t.paje").read_text()
     assert sum(len(line) for line in text.splitlines() if line.startswith("#")) > 65536
     assert task_times(import_recording(tmp_path / "t.paje")) == task_times(recording)
+
+
+def test_times_are_rounded_to_a_picosecond_in_all_files(load, tmp_path):
+    found = load(HEAD + TYPES + "6 0 S w0 a\n6 1.0000000000016 S w0 i\n", unit="s")
+    assert [end for *_, end in task_times(found).values()] == [10**12 + 2]
+    export_recording(small_recording(), tmp_path / "t.paje")
+    text = (tmp_path / "t.paje").read_text()
+    line, time = re.search(r"^(8 (\S+) S W\d+) C", text, re.MULTILINE).groups()
+    (tmp_path / "t.paje").write_text(text.replace(line, line.replace(time, time + "6")))
+    times = task_times(import_recording(tmp_path / "t.paje")).values()
+    assert round(float(time) * 1e12) + 1 in [start for *_, start, _ in times]
+
+
+def with_timeline(text, **members):
+    """Return an own file whose comments say something else beside states."""
+    lines = text.splitlines()
+    old = "".join(line.split()[2] for line in lines if line.startswith("#= timeline "))
+    data = json.dumps({**json.loads(base64.b64decode(old)), **members}).encode()
+    kept = [line for line in lines if not line.startswith("#= timeline ")]
+    return "\n".join([*kept, f"#= timeline {base64.b64encode(data).decode()}", ""])
+
+
+@pytest.mark.parametrize(
+    ("member", "row", "message"),
+    [
+        ("iterations", [0, 2, 0, 35], r"timeline: iterations\[0\]: kind: found 2, accepted 0 or 1"),
+        (
+            "iterations",
+            [0, 0, -1, 35],
+            r"iterations\[0\]: found iteration -1 of 35 tasks, accepted",
+        ),
+        (
+            "iterations",
+            [0, 0, 2**31, 35],
+            "found iteration 2147483648 of 35 tasks, accepted 0 to 2",
+        ),
+        ("iterations", [0, 0, 0, -1], "found iteration 0 of -1 tasks, accepted 0 to 2147483647"),
+        ("instants", [0, 0, 0, 2**31, 0], "found task 0 of iteration 2147483648, accepted tasks 0"),
+    ],
+)
+def test_numbers_of_our_own_files_that_are_out_of_range(member, row, message, tmp_path):
+    export_recording(small_recording(), tmp_path / "t.paje")
+    text = with_timeline((tmp_path / "t.paje").read_text(), **{member: [row]})
+    (tmp_path / "t.paje").write_text(text)
+    with pytest.raises(TraceError, match=message):
+        import_recording(tmp_path / "t.paje")
+
+
+def test_our_own_file_of_nothing(tmp_path):
+    export_recording(small_recording(), tmp_path / "t.paje")
+    text = (tmp_path / "t.paje").read_text()
+    text = with_timeline(text, iterations=[], instants=[], lost=[])
+    lines = [line for line in text.splitlines() if line[:1] in "#%"]
+    (tmp_path / "t.paje").write_text("\n".join(lines))
+    with pytest.raises(TraceError, match="found no iterations and no tasks, accepted at least one"):
+        import_recording(tmp_path / "t.paje")
 
 
 @pytest.mark.parametrize(
