@@ -50,7 +50,7 @@ def conformance_command(
             bar.advanced()
             if case.difference:
                 where = f"{case.machine} {case.workload} {case.policy}"
-                console.print(f"differs: {where}: {case.difference}", markup=False, soft_wrap=True)
+                console.print(f"differs: {where}: {case.difference}", soft_wrap=True)
 
         cases = run_conformance(policies, workloads, progress, machines)
     differing = [case for case in cases if case.difference]

@@ -39,7 +39,7 @@ def examples(*commands: str) -> str:
 
 def say(*things: Any) -> None:
     """Print to standard output."""
-    console_on(sys.stdout).print(*things, markup=False, highlight=False)
+    console_on(sys.stdout).print(*things, highlight=False)
 
 
 def warn(warnings: Sequence[str], *, quiet: bool) -> None:
@@ -63,7 +63,10 @@ def is_plain(stream: TextIO) -> bool:
 
 
 def console_on(stream: TextIO) -> Console:
-    """Return a console; nothing is broken into lines where the output is not a terminal."""
+    """Return a console; nothing is broken into lines where the output is not a terminal.
+
+    Text is printed as it is: ``[red]`` is no style, ``:x:`` no symbol.
+    """
     from rich.console import Console
 
     from simsched.report.terminal import UNBROKEN
@@ -78,7 +81,9 @@ def console_on(stream: TextIO) -> Console:
     width = None if stream.isatty() or "COLUMNS" in os.environ else UNBROKEN
     plain: dict[str, Any] = {"force_terminal": False, "color_system": None}
     style = plain if is_plain(stream) else {}
-    return ClosingConsole(file=stream, width=width, soft_wrap=False, **style)
+    return ClosingConsole(
+        file=stream, width=width, soft_wrap=False, markup=False, emoji=False, **style
+    )
 
 
 def print_json(document: Any, default: Callable[[Any], Any] | None = None) -> None:

@@ -41,7 +41,7 @@ class ProgressBar:
     def __enter__(self) -> Self:
         if self._fancy and self.total:
             self._bar = Progress(
-                TextColumn("{task.description}"),
+                TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 TextColumn("{task.fields[count]} runs"),
                 TimeElapsedColumn(),
@@ -96,7 +96,7 @@ class ProgressBar:
         now = time.monotonic()
         if not self._fancy and now - self._said >= PLAIN_EVERY_S and self.done < self.total:
             self._said = now
-            self.console.print(f"{self.done}/{self.total} runs, {text}", markup=False)
+            self.console.print(f"{self.done}/{self.total} runs, {text}")
 
 
 def duration(seconds: float) -> str:

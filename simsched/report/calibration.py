@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.table import Table
-from rich.text import Text
 
 from simsched.hardware.calibrate_report import measured_rows, time_text
 from simsched.hardware.calibration import Calibration
@@ -49,4 +48,4 @@ def kernel_table(kernels: Sequence[Kernel]) -> Table:
             rest = f"{kernel.residual:.1%}" if number == 0 else ""
             rows.append((name, f"{size / 2**20:.1f} MiB", f"{seconds * 1e9:.4g}", rest))
     columns = ("class", "data", "time [ns]", "residual")
-    return plain_table(columns, rows, left=("class",), title=Text("kernels, per operation"))
+    return plain_table(columns, rows, left=("class",), title="kernels, per operation")

@@ -164,7 +164,7 @@ def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
     columns = ("claim", "what", "published", "simulated", "verdict")
     words = ("claim", "what", "verdict")
     return [
-        plain_table(columns, rows, left=words, fold=columns, title=Text(source))
+        plain_table(columns, rows, left=words, fold=columns, title=source)
         for source, found in by_source(verdicts).items()
         if (rows := [_row(verdict) for verdict in found if verdict.holds is not None])
     ]

@@ -63,14 +63,16 @@ def plain_table(
     left: Collection[str],
     fold: Collection[str] = (),
     whole: Collection[str] = (),
-    **style: Any,
+    title: str = "",
+    pad_edge: bool = True,
 ) -> RichTable:
-    """Return text as a table; ``[s]`` in it is no style.
+    """Return text as a table; ``[s]`` is no style, neither in its cells nor in its title.
 
     Columns that are not among the `left` ones hold numbers. Where there is little room, those of
     `fold` are broken anywhere, those of `whole` are not broken.
     """
-    made = RichTable(box=box.SIMPLE_HEAD, title_justify="left", **style)
+    head = Text(title, "table.title") if title else None
+    made = RichTable(title=head, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=pad_edge)
     for name in columns:
         made.add_column(
             Text(name),
@@ -111,7 +113,7 @@ def _line(fact: Fact, between: str) -> str:
 
 def printed(width: int, *shown: Any) -> str:
     """Return what a console of that width prints, without colours and blanks at the end."""
-    console = Console(file=StringIO(), width=width, color_system=None)
+    console = Console(file=StringIO(), width=width, color_system=None, markup=False, emoji=False)
     with console.capture() as capture:
         for each in shown:
             console.print(each)

@@ -14,13 +14,20 @@ SMALL = ["-e", "quickstart", "--set", "workloads=fork_join[depth=3]", "--set", "
 def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["what-if", "cilk_a", *SMALL, "--seeds", "2"]) == 0
     caught = capsys.readouterr()
-    assert "What if: knl_snc4_flat fork_join cilk_a, 2 seeds" in caught.out
+    assert "What if: knl_snc4_flat fork_join[depth=3] cilk_a, 2 seeds" in caught.out
     lines = caught.out.splitlines()
     assert "unchanged, simulated again: differs by 0 ps" in lines
     assert "does not apply: more workers: every hardware thread has one" in lines
     (unchanged,) = (line for line in lines if line.split()[:1] == ["nothing"])
     assert "±" in unchanged
     assert caught.err == ""
+
+
+def test_parameters_in_brackets_are_in_the_title(capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*SMALL, "--set", "policies=[cilk]", "--seeds", "1", "-q"]
+    assert main(["what-if", "cilk[placement=interleave]", *words]) == 0
+    output = " ".join(capsys.readouterr().out.split())
+    assert "fork_join[depth=3] cilk[placement=interleave], 1 seed" in output
 
 
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:

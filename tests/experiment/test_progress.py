@@ -69,9 +69,10 @@ def test_a_dumb_terminal_gets_no_control_codes(
 def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     text = StringIO()
-    with ProgressBar(2, Console(file=text, width=80, force_terminal=True)) as bar:
+    with ProgressBar(2, Console(file=text, width=80, force_terminal=True), "a [/u] [x]") as bar:
         bar.finished(cell("a"))
     assert "1/2 runs" in text.getvalue()
+    assert "a [/u] [x]" in text.getvalue()  # no markup
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
+from simsched.cli.output import say
 from simsched.experiment.summary import Estimate, Line
 from simsched.report.tables import (
     comparison_table,
@@ -18,6 +19,9 @@ from simsched.report.tables import (
     scaled,
     with_interval,
 )
+from simsched.report.terminal import plain_table, printed
+
+HOSTILE = "c [/u] [red]x[/] :x:"  # as the label of a policy may be
 
 
 def text(table: Table) -> str:
@@ -107,3 +111,12 @@ def test_runs_that_say_little_are_marked_and_explained() -> None:
     assert ["w", "late", "[1]", "[2]"] in [row[:4] for row in rows]
     assert fit_notes(lines) == [f"[1] {needy}", "[2] same 3,291 decisions as samr"]
     assert fit_notes(lines[:1]) == []
+
+
+def test_what_users_write_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    """A label such as ``c [/u]`` in a title was a traceback, ``[placement=x]`` was left out."""
+    table = plain_table([HOSTILE], [[HOSTILE]], left=[HOSTILE], title=HOSTILE)
+    assert text(table).count(HOSTILE) == 3
+    assert printed(80, HOSTILE, table).count(HOSTILE) == 4
+    say(HOSTILE, table)
+    assert capsys.readouterr().out.count(HOSTILE) == 4
