@@ -90,7 +90,12 @@ class Difference:
 
     @property
     def remarks(self) -> list[str]:
-        """Why one is shorter than the other, in sentences; none where nothing stands out."""
+        """Why one is shorter than the other, in sentences.
+
+        None where nothing stands out, or where runs say little of their policy.
+        """
+        if self.first.misfits or self.second.misfits:
+            return []
         facts = [
             Facts(name, side.makespan_s, side.seconds, side.metrics, side.idle_s)
             for side, name in zip((self.first, self.second), self.names[1:], strict=True)

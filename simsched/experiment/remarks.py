@@ -3,7 +3,8 @@
 Every rule looks at one part of the time of the mean worker and says what differs, with the figures
 that it rests on. A rule is a function of a :class:`Pair`, registered with :func:`rule`, that
 returns what the difference of its part is and a clause with the workers as its subject, or nothing.
-Rules whose part explains little are silent, and so are all where the makespans hardly differ.
+Rules whose part explains little are silent, and so are all where the makespans hardly differ. What
+differs in the way that would make the part longer is no reason why it is shorter.
 
 Where runs were simulated with their event traces, rules know the parts of
 :mod:`simsched.analysis.waterfall`; otherwise only the columns of results.
@@ -11,7 +12,8 @@ Where runs were simulated with their event traces, rules know the parts of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +30,7 @@ from simsched.analysis.waterfall import (
     STEAL,
     group_of,
 )
-from simsched.experiment.summary import Row, grouped, swept
+from simsched.experiment.summary import Row, grouped, misfits_of, swept
 
 #: Makespans that differ by less than this part of the longer one need no explanation.
 LEAST_CHANGE = 0.01
@@ -41,6 +43,9 @@ MOST_PLACES = 3  #: machines with workloads of which results say something
 #: Shares that differ by fewer percentage points are alike, and so are counts by less than a tenth.
 LEAST_POINTS = 5.0
 LEAST_RATIO = 1.1
+#: Kinds of memory beside DRAM: which make waiting longer (1) or shorter (-1), the more comes from
+#: them. Of others it is not known.
+LONGER_WITH = {"cxl": 1.0, "gpu": -1.0, "hbm": -1.0, "nvm": 1.0}
 TASKS, IDLE = "tasks", "idle"
 WITHOUT_TASK = "most_workers_without_task"  #: in the facts of runs with traces
 
@@ -84,12 +89,19 @@ class Pair:
         )
         return first, second
 
+    def change(self, chosen: Callable[[str], bool]) -> float:
+        """Return by how much some parts are longer on the second side."""
+        first, second = self.part(chosen)
+        return second - first
+
     def metric(self, name: str) -> tuple[float, float]:
         """Return a column on each side, 0 where there is none."""
         return self.first.metrics.get(name, 0.0), self.second.metrics.get(name, 0.0)
 
 
 Rule = Callable[[Pair], Remark | None]
+#: A change that makes a part longer where it is positive, and what is said of it.
+Reason = tuple[float, str]
 RULES: list[Rule] = []
 
 
@@ -158,18 +170,19 @@ def explained(rows: Sequence[Row], baseline: str, others: Sequence[Row] = ()) ->
 
     A place is a machine with a workload and what is swept; those after the first `MOST_PLACES` are
     left to ``compare``. Where the baseline itself is the shortest, it is the next one that counts.
+    Runs that say little of their policy are left out, and places where those of the baseline do.
     """
     bases = {key: members for key, members in grouped(others).items() if key[-1] == baseline}
     places: dict[tuple[str, ...], list[Facts]] = {}
     for key, members in grouped(rows).items():
         if key[-1] == baseline:
             bases[key] = members
-        else:
+        elif not misfits_of(members):
             places.setdefault(key[:-1], []).append(facts_of(key[-1], members))
     said = []
     for place, found in places.items():
         base = bases.get((*place, baseline))
-        if base is None:
+        if base is None or misfits_of(base):
             continue
         best = min(found, key=lambda facts: facts.makespan_s)
         sentences = " ".join(remarks(Pair(facts_of(baseline, base), best)))
@@ -215,46 +228,52 @@ def _instead(first: float, second: float) -> str:
 
 
 def _remark(
-    pair: Pair, chosen: Callable[[str], bool], verb: str, of: str, because: Iterator[str]
+    pair: Pair, chosen: Callable[[str], bool], verb: str, of: str, because: Iterable[Reason] = ()
 ) -> Remark | None:
-    """Return a remark about some parts, with what explains them; None without them."""
+    """Return a remark about some parts, with the reasons that go their way; None without them."""
     first, second = pair.part(chosen)
     if first <= 0.0 and second <= 0.0:
         return None
     clause = " ".join(filter(None, (verb, _compared(first, second), of)))
-    reasons = ", ".join(because)
+    reasons = ", ".join(said for change, said in because if change * (second - first) > 0.0)
     return Remark(second - first, f"{clause}: {reasons}" if reasons else clause)
 
 
-def _points(pair: Pair, column: str, what: str) -> Iterator[str]:
+def _largest(changes: Mapping[str, float], way: float) -> str | None:
+    """Return what has changed most in the way of a part; None if nothing has."""
+    sign = math.copysign(1.0, way)
+    found = max(sorted(changes), key=lambda each: sign * changes[each], default=None)
+    return found if found is not None and sign * changes[found] > 0.0 else None
+
+
+def _points(pair: Pair, column: str, what: str, longer_with: float = 1.0) -> Iterator[Reason]:
     """Yield the shares of both sides if they differ."""
     first, second = pair.metric(column)
     if abs(first - second) >= LEAST_POINTS:
-        yield f"{second:.3g} instead of {first:.3g} % {what}"
+        yield longer_with * (second - first), f"{second:.3g} instead of {first:.3g} % {what}"
 
 
-def _counts(pair: Pair, column: str, what: str) -> Iterator[str]:
+def _counts(pair: Pair, column: str, what: str) -> Iterator[Reason]:
     """Yield the numbers of both sides if they differ; times and sizes in units that fit."""
     first, second = pair.metric(column)
     if max(first, second) < LEAST_RATIO * max(min(first, second), 1e-300):
         return
     if column.endswith("_s"):
-        yield f"{_instead(first, second)} {what}"
+        said = _instead(first, second)
     elif column.endswith("_bytes"):
         sizes = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
         scale, unit = next((s for s in sizes if max(first, second) >= s[0]), (1.0, "B"))
-        yield f"{second / scale:.3g} instead of {first / scale:.3g} {unit} {what}"
+        said = f"{second / scale:.3g} instead of {first / scale:.3g} {unit}"
     else:
-        yield f"{second:,.4g} instead of {first:,.4g} {what}"
+        said = f"{second:,.4g} instead of {first:,.4g}"
+    yield second - first, f"{said} {what}"
 
 
-def _traffic(pair: Pair) -> Iterator[str]:
+def _traffic(pair: Pair) -> Iterator[Reason]:
     """Yield what differs in where data come from."""
     yield from _points(pair, "remote_percent", "of bytes are remote")
-    names = [name.removesuffix("_percent") for name in pair.first.metrics]
-    kinds = [name for name in names if f"local_{name}_bytes" in pair.first.metrics]
-    for kind in kinds[-1:] if len(kinds) == 2 else kinds:
-        yield from _points(pair, f"{kind}_percent", f"of bytes come from {kind.upper()}")
+    for kind, longer in LONGER_WITH.items():
+        yield from _points(pair, f"{kind}_percent", f"of bytes come from {kind.upper()}", longer)
     yield from _counts(pair, "memory_bytes", "come from memory")
 
 
@@ -268,19 +287,18 @@ def _is_waiting(name: str) -> bool:
     return name in (MEMORY, REMOTE) or group_of(name).startswith("wait ")
 
 
-def _why_waiting(pair: Pair) -> Iterator[str]:
+def _why_waiting(pair: Pair) -> Iterator[Reason]:
     yield from _traffic(pair)
     queues = {
         name: pair.second.seconds.get(name, 0.0) - pair.first.seconds.get(name, 0.0)
         for name in {*pair.first.seconds, *pair.second.seconds}
         if group_of(name).startswith("wait ")
     }
-    first, second = pair.part(_is_waiting)
-    if queues:
-        name = max(sorted(queues), key=lambda each: abs(queues[each]))
-        if abs(queues[name]) > 0.5 * abs(second - first):
-            kind, cause = name.removeprefix("wait ").split(": ")
-            yield f"queues at the {cause} of {kind} make most of it"
+    change = pair.change(_is_waiting)
+    name = _largest(queues, change)
+    if name is not None and abs(queues[name]) > 0.5 * abs(change):
+        kind, cause = name.removeprefix("wait ").split(": ")
+        yield change, f"queues at the {cause} of {kind} make most of it"
 
 
 @rule
@@ -299,7 +317,7 @@ def computing(pair: Pair) -> Remark | None:
 @rule
 def hitting(pair: Pair) -> Remark | None:
     """Look at hits in caches."""
-    return _remark(pair, CACHE.__eq__, "wait", "for caches", iter(()))
+    return _remark(pair, CACHE.__eq__, "wait", "for caches")
 
 
 _WHY_IDLE = {
@@ -318,10 +336,14 @@ _WHY_IDLE = {
 @rule
 def idling(pair: Pair) -> Remark | None:
     """Look at idle time, and its largest cause."""
-    return _remark(pair, lambda name: group_of(name) == IDLE, "are idle", "", _why_idle(pair))
+    return _remark(pair, _is_idle, "are idle", "", _why_idle(pair))
 
 
-def _why_idle(pair: Pair) -> Iterator[str]:
+def _is_idle(name: str) -> bool:
+    return group_of(name) == IDLE
+
+
+def _why_idle(pair: Pair) -> Iterator[Reason]:
     keys = {*pair.first.idle_s, *pair.second.idle_s}
     change = {
         key: pair.second.idle_s.get(key, 0.0) - pair.first.idle_s.get(key, 0.0)
@@ -334,17 +356,18 @@ def _why_idle(pair: Pair) -> Iterator[str]:
     if not by_cause:
         yield from _counts(pair, "busy_imbalance", "times the mean is the longest time in tasks")
         return
-    cause = max(by_cause, key=lambda each: abs(by_cause[each]))
-    details = {detail: s for (each, detail), s in change.items() if each == cause and detail}
-    most = max(details, key=lambda each: abs(details[each]), default="")
-    yield (
-        f"{_time(abs(by_cause[cause]))} {'more' if by_cause[cause] > 0 else 'less'} "
-        f"{_WHY_IDLE[cause]}{f' ({most})' if most else ''}"
-    )
-    first, second = pair.metric(WITHOUT_TASK)
-    if cause == NOT_GIVEN:
+    chief = _largest(by_cause, pair.change(_is_idle))
+    if chief is None:
+        return
+    seconds = by_cause[chief]
+    details = {detail: s for (each, detail), s in change.items() if each == chief and detail}
+    most = _largest(details, seconds)
+    said = f"{_time(abs(seconds))} {'more' if seconds > 0 else 'less'} {_WHY_IDLE[chief]}"
+    yield seconds, said + (f" ({most})" if most else "")
+    if chief == NOT_GIVEN:
+        first, second = (round(number) for number in pair.metric(WITHOUT_TASK))
         workers = pair.second.metrics.get("workers", 0.0)
-        yield f"up to {second:.0f} instead of {first:.0f} of {workers:.0f} workers get none"
+        yield second - first, f"up to {second} instead of {first} of {workers:.0f} workers get none"
 
 
 @rule
@@ -353,7 +376,7 @@ def stealing(pair: Pair) -> Remark | None:
     return _remark(pair, STEAL.__eq__, "spend", "on steals", _steals(pair))
 
 
-def _steals(pair: Pair) -> Iterator[str]:
+def _steals(pair: Pair) -> Iterator[Reason]:
     yield from _counts(pair, "steals", "steals")
     yield from _counts(pair, "steals_remote", "from other domains")
 
@@ -362,14 +385,14 @@ def _steals(pair: Pair) -> Iterator[str]:
 def taking(pair: Pair) -> Remark | None:
     """Look at tasks taken out of pools, and waiting for their locks."""
     known = STEAL in pair.first.seconds
-    reasons = iter(()) if known else _steals(pair)
+    reasons = () if known else _steals(pair)
     return _remark(pair, POOLS.__eq__, "spend", "on taking tasks", reasons)
 
 
 @rule
 def spawning(pair: Pair) -> Remark | None:
     """Look at creating tasks and releasing successors."""
-    return _remark(pair, SPAWN.__eq__, "spend", "on creating tasks", iter(()))
+    return _remark(pair, SPAWN.__eq__, "spend", "on creating tasks")
 
 
 @rule

@@ -97,7 +97,7 @@ def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] =
                 reduction_percent=estimate(
                     [100.0 * (1.0 - mine / other) for mine, other in pairs if other]
                 ),
-                misfits=_misfits(members),
+                misfits=misfits_of(members),
                 same_as=same.get(_group(members[0]), ""),
                 tasks=sum(int(row.get("tasks") or 0) for row in members),
             )
@@ -105,7 +105,7 @@ def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] =
     return lines
 
 
-def _misfits(rows: Sequence[Row]) -> tuple[str, ...]:
+def misfits_of(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return the reasons that rows give why they say little of their policy, each once."""
     texts = [row.get("misfits") or "" for row in rows]
     return tuple(dict.fromkeys(one for text in texts for one in text.split(JOINT) if one))

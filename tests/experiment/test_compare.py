@@ -64,6 +64,15 @@ def test_what_rounding_leaves_of_sums_is_no_difference() -> None:
     assert str(table.columns[3].header) == "B - A [ms]"
 
 
+def test_sides_that_say_little_are_not_explained() -> None:
+    first = Side("A", (0,), 2.0, {"memory": 2.0})
+    second = Side("B", (0,), 1.0, {"memory": 1.0})
+    assert len(Difference(first, second).remarks) == 1
+    unfit = {"misfits": ("needs jobs: found none",)}
+    assert Difference(replace(first, **unfit), second).remarks == []
+    assert Difference(first, replace(second, **unfit)).remarks == []
+
+
 def test_groups_of_parts_have_sums() -> None:
     waits = {"wait DRAM: controller": 1.0, "wait DRAM: link": 0.5, "wait HBM: link": 0.0}
     first = Side("A", (0,), 3.0, {"compute": 1.0, **waits, "idle: kept": 0.5})

@@ -36,7 +36,6 @@ def pair(part: str, *, idle: Any = None, **metrics: tuple[float, float]) -> Pair
 
 HEAD = "B is 60 % shorter than A because its workers "
 WHILE = "75 % less (2 instead of 8 s)"
-KINDS = {"local_dram_bytes": (1.0, 1.0), "local_hbm_bytes": (1.0, 1.0)}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ KINDS = {"local_dram_bytes": (1.0, 1.0), "local_hbm_bytes": (1.0, 1.0)}
             f"wait {WHILE} for memory: 0.5 instead of 73 % of bytes are remote",
         ),
         (
-            pair("memory", dram_percent=(90.0, 10.0), hbm_percent=(10.0, 90.0), **KINDS),
+            pair("memory", dram_percent=(90.0, 10.0), hbm_percent=(10.0, 90.0)),
             f"wait {WHILE} for memory: 90 instead of 10 % of bytes come from HBM",
         ),
         (
@@ -91,6 +90,56 @@ def test_each_rule_says_what_differs(found: Pair, sentence: str) -> None:
     (said,) = remarks(found)
     assert said.startswith(HEAD + sentence)
     assert said.endswith(".")
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        pair("memory", remote_percent=(0.0132, 44.5)),
+        pair("memory", hbm_percent=(90.0, 10.0), dram_percent=(10.0, 90.0)),
+        pair("memory", nvm_percent=(10.0, 90.0), dram_percent=(90.0, 10.0)),
+        pair("memory", memory_bytes=(2e9, 8e9)),
+        pair("tasks", remote_percent=(0.5, 73.0)),
+        pair("compute", wasted_s=(0.0, 3.0)),
+        pair("idle", busy_imbalance=(1.0, 2.0)),
+        pair("steal", steals=(0.0, 65.0), steals_remote=(0.0, 6.0)),
+        pair("pools", steals=(0.0, 65.0)),
+        pair("migration", migrated_bytes=(2e9, 8e9)),
+        pair("between iterations", policy_work_s=(1.0, 3.0)),
+    ],
+)
+def test_what_goes_the_other_way_is_no_reason(found: Pair) -> None:
+    """A run waited less for memory: 44.5 instead of 0.0132 % of bytes were remote."""
+    (said,) = remarks(found)
+    assert "(2 instead of 8 s)" in said
+    assert ":" not in said
+    (said,) = remarks(Pair(found.second, found.first))
+    assert "(8 instead of 2 s)" in said
+    assert ":" not in said
+
+
+def test_queues_and_causes_go_the_way_of_their_part() -> None:
+    first = facts("A", {"compute": 1.0, "memory": 9.0, "wait DRAM: link": 1.0})
+    second = facts("B", {"compute": 1.0, "memory": 1.0, "wait DRAM: link": 5.5})
+    (said,) = remarks(Pair(first, second))
+    assert said.endswith("wait 35 % less (6.5 instead of 10 s) for memory.")
+    idle = {("tail", ""): 9.0, ("kept", "pool of others"): 1.0, ("kept", "own pool"): 3.0}
+    first = facts("A", {"compute": 1.0, "idle": 13.0}, idle)
+    idle = {("tail", ""): 1.0, ("kept", "pool of others"): 13.0, ("kept", "own pool"): 1.0}
+    second = facts("B", {"compute": 1.0, "idle": 15.0}, idle)
+    (said,) = remarks(Pair(first, second))
+    assert "idle 15 % more (15 instead of 13 s): 10 s more while tasks are ready" in said
+    assert said.endswith("take nothing (pool of others).")
+    (said,) = remarks(Pair(first, replace(second, label="B", idle_s={("tail", ""): 1.0})))
+    assert said.endswith("(15 instead of 13 s).")  # nothing of it is known
+
+
+def test_numbers_of_workers_without_task_are_said_if_they_differ() -> None:
+    idle = {("none given", ""): 4.0}
+    first = facts("A", {"compute": 4.0}, **{WITHOUT_TASK: 5.0})
+    second = facts("B", {"compute": 4.0, "idle": 4.0}, idle, **{WITHOUT_TASK: 5.4})
+    (said,) = remarks(Pair(first, second))
+    assert said.endswith("4 s more in iterations that have no task for them.")
 
 
 def test_every_rule_is_tested() -> None:
@@ -162,6 +211,16 @@ def test_results_are_explained_by_the_shortest_policy() -> None:
     assert explained([rows[1]], "base") == []
     both = [*rows, row("base", 1.0, 73.0, "v"), row("near", 0.5, 1.0, "v")]
     assert [said.partition(":")[0] for said in explained(both, "base")] == ["w on m", "v on m"]
+
+
+def test_runs_that_say_little_are_not_explained() -> None:
+    """Runs marked with ``needs jobs`` were called the shortest."""
+    base, near, far = row("base", 1.0, 73.0), row("near", 0.5, 1.0), row("far", 0.1, 1.0)
+    unfit = {"misfits": "needs jobs: found none", "seed": 1}
+    (said,) = explained([base, near, far, far | unfit], "base")
+    assert said.startswith("near is 50 % shorter")
+    assert explained([base, base | unfit, near], "base") == []
+    assert explained([near], "base", [base | unfit]) == []
 
 
 def test_seeds_are_averaged() -> None:
