@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ def run_cell(
     """
     policy = cell.policy_model
     importlib.import_module(BACKEND_MODULES[cell.backend])  # loading it is no part of the run
-    try:
+    with named(cell):
         workload = _built(cell)
         reset_peak_rss()
         with explained(policy, cell.policy), _sink(cell, events) as file:
@@ -66,8 +66,6 @@ def run_cell(
                 file if times is None else times,
                 _throttled(progress, begin) if progress else None,
             )
-    except SimschedError as error:
-        raise type(error)(f"{cell.label}: {error}") from error
     wall, peak = time.perf_counter() - begin, peak_rss_bytes()
     moved = any(policy.overrides(hook) for hook in ("on_idle", "on_timer", "on_wake"))
     row = run_metrics(
@@ -90,6 +88,25 @@ def run_cell(
 
 def repeated_run(cell: Cell, events: EventSink | bool) -> Run:
     """Simulate a cell once more for the sake of its events; True keeps all of them in memory."""
+    with named(cell):
+        return _again(cell, events)
+
+
+def varied_run(cell: Cell) -> Run:
+    """Simulate a variation of a cell; who varies it says of errors of which one they are."""
+    return _again(cell, events=False)
+
+
+@contextmanager
+def named(cell: Cell) -> Iterator[None]:
+    """Say of errors of which run they are."""
+    try:
+        yield
+    except SimschedError as error:
+        raise type(error)(f"{cell.label}: {error}") from error
+
+
+def _again(cell: Cell, events: EventSink | bool) -> Run:
     with explained(cell.policy_model, cell.policy):
         return _simulated(cell, cell.workload_source.build(), events)
 
@@ -121,7 +138,7 @@ def rehearse_cell(cell: Cell, most: int | None) -> tuple[str, ...]:
     the policy is only asked for what it needs.
     """
     policy = cell.policy_model
-    try:
+    with named(cell):
         workload = _built(cell)
         workers = len(cell.machine_model.place_workers(cell.workers, cell.pinning))
         if most is not None and workload.graph.n_tasks * workers > most:
@@ -137,8 +154,6 @@ def rehearse_cell(cell: Cell, most: int | None) -> tuple[str, ...]:
                 pinning=cell.pinning,
                 seed=cell.seed,
             )
-    except SimschedError as error:
-        raise type(error)(f"{cell.label}: {error}") from error
 
 
 def _built(cell: Cell) -> Workload:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from simsched.analysis.efficiency import Efficiencies, efficiencies, ideal_machine
 from simsched.analysis.metrics import run_metrics
 from simsched.analysis.waterfall import TimeParts, time_parts
-from simsched.experiment.cell_run import repeated_run
+from simsched.experiment.cell_run import repeated_run, varied_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.overrides import Origin, changed, labels_in
 from simsched.experiment.remarks import WITHOUT_TASK, Facts, Pair, mean_metrics, remarks
@@ -40,7 +40,7 @@ class Side:
     idle_s: dict[tuple[str, str], float] = field(default_factory=dict)
     #: Columns of results that are numbers.
     metrics: dict[str, float] = field(default_factory=dict)
-    #: See :mod:`simsched.analysis.efficiency`; by name.
+    #: See :mod:`simsched.analysis.efficiency`; by name, those that are known for all seeds.
     efficiencies: dict[str, float] = field(default_factory=dict)
     #: Why the runs say little of their policy.
     misfits: tuple[str, ...] = ()
@@ -242,14 +242,10 @@ def measure_side(cells: Sequence[Cell]) -> Side:
         _mean([one.parts.seconds for one in found]),
         _mean([one.parts.idle.mean_s() for one in found]),
         mean_metrics([one.metrics for one in found]),
-        _mean([_known(asdict(one.efficiencies)) for one in found]),
+        mean_metrics([asdict(one.efficiencies) for one in found]),
         tuple(dict.fromkeys(reason for one in found for reason in one.misfits)),
         tuple(one.decisions for one in found),
     )
-
-
-def _known(values: Mapping[str, float | None]) -> dict[str, float]:
-    return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -281,12 +277,12 @@ def _ideal_ps(cell: Cell) -> int | None:
     """
     try:
         ideal = replace(cell, machine_model=ideal_machine(cell.machine_model))
-        return repeated_run(ideal, events=False).summary.makespan_ps
+        return varied_run(ideal).summary.makespan_ps
     except SimschedError:
         return None
 
 
 def _mean(each: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
-    """Return means over mappings; what one does not have is 0."""
+    """Return means over parts of runs; a part that one does not have takes no time."""
     names = dict.fromkeys(name for one in each for name in one)
     return {name: sum(one.get(name, 0.0) for one in each) / len(each) for name in names}

@@ -37,10 +37,10 @@ import numpy as np
 
 from simsched.analysis.bounds import Capability, capability, iteration_bounds
 from simsched.engine.timings import timed
-from simsched.experiment.cell_run import repeated_run
+from simsched.experiment.cell_run import named, varied_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.inputs import GivenWorkload
-from simsched.files.errors import ConfigurationError, SimschedError
+from simsched.files.errors import ConfigurationError
 from simsched.files.units import PER_PS
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -156,11 +156,9 @@ def find_metg(cell: Cell, target: float = 0.5) -> Metg:
     SimschedError
         A run is impossible, or the program has no tasks to make longer.
     """
-    try:
+    with named(cell):
         program = _Program(cell)
         trials = _search(program.trial, target)
-    except SimschedError as error:
-        raise type(error)(f"{cell.label}: {error}") from error
     return Metg(cell, program.workers, target, trials)
 
 
@@ -225,7 +223,7 @@ class _Program:
             init=self._whole.init and _grown(self._whole.init, factor),
         )
         cell = replace(self.cell, workload_source=GivenWorkload(program, ""))
-        run = repeated_run(cell, events=False)
+        run = varied_run(cell)
         self.workers = len(run.worker_thread)
         peak_s = _peak_s(program, capability(run.machine, run.worker_thread))
         per_task = self.workers / _tasks(program)

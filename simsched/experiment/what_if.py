@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from simsched.experiment.alterations import Alteration, Missing, Setting, alterations
-from simsched.experiment.cell_run import repeated_run
+from simsched.experiment.cell_run import repeated_run, varied_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.frames import with_units
 from simsched.experiment.inputs import GivenWorkload
@@ -159,7 +159,7 @@ def what_if(
     total = len(cells) * (len(changes) + 1)
     with progress(total) if progress is not None else nullcontext(Silent()) as heard:
         for cell in cells:
-            before.append(_given(cell))
+            before.append(repeated_run(cell, events=False).summary.makespan_ps)
             heard.finished(cell)
             for each, makespan in _changed(cell, changes):
                 after[each.what, each.to].append(makespan)
@@ -180,14 +180,6 @@ def _setting(cell: Cell) -> Setting:
     return Setting(cell.machine_model, cell.workload_source.build(), cell.workers)
 
 
-def _given(cell: Cell) -> int:
-    """Return the makespan of a run as it is."""
-    try:
-        return repeated_run(cell, events=False).summary.makespan_ps
-    except SimschedError as error:
-        raise type(error)(f"{cell.label}: {error}") from error
-
-
 def _changed(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Alteration, int | str]]:
     """Yield each change with the makespan, or with why there is none."""
     setting = _setting(cell)
@@ -200,7 +192,7 @@ def _changed(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Altera
                 workload_source=GivenWorkload(made.workload, ""),
                 workers=made.workers,
             )
-            yield change, repeated_run(changed, events=False).summary.makespan_ps
+            yield change, varied_run(changed).summary.makespan_ps
         except SimschedError as error:
             yield change, str(error)
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from simsched.api import load_experiment
+from simsched.experiment import compare
 from simsched.experiment.cells import Cell
 from simsched.experiment.compare import Difference, Side, measure_side, select_cells
 from simsched.experiment.study import Study
-from simsched.files.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError, ModelError
 from simsched.report.compare import difference_table, efficiency_table, pools_table
 
 EXPERIMENT: dict[str, Any] = {
@@ -144,3 +145,22 @@ def test_efficiencies_and_steals_have_a_table(cells: list[Cell]) -> None:
     assert [str(cell) for cell in table.columns[1].cells][:2] == ["0.500", "-"]
     nothing = Side("A", (0,), 1.0, {"compute": 1.0})
     assert efficiency_table(Difference(nothing, nothing)) is None
+
+
+def test_an_efficiency_that_one_seed_lacks_is_not_known(
+    cells: list[Cell], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It counted as 0, so that the mean of two seeds was half of the other one's."""
+    ideal = compare._ideal_ps
+    monkeypatch.setattr(compare, "_ideal_ps", lambda cell: None if cell.seed else ideal(cell))
+    side = measure_side(select_cells(cells, "cilk_a,workload=FJ,iterations=1"))
+    assert side.seeds == (0, 1)
+    assert set(side.efficiencies) == {"parallel", "load_balance", "work_time_inflation"}
+
+
+def test_a_run_that_fails_is_named() -> None:
+    study = Study.from_yaml(load_experiment({**EXPERIMENT, "policies": ["heft"], "seeds": [5]}))
+    chosen = select_cells(study.cells, "heft,workload=FJ,iterations=1")
+    with pytest.raises(ModelError) as caught:
+        measure_side(chosen)
+    assert str(caught.value).startswith(f"{chosen[0].label}: policy heft: found a spawn tree")
