@@ -89,6 +89,24 @@ def test_a_damaged_row_is_computed_again(small: Document, tmp_path: Path, damage
     assert deterministic(second.rows) == deterministic(first.rows)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [{"makespan_s": "x"}, {"makespan_s": None}, {"misfits": 5}, {"tasks": "x"}, {"tasks": 1e9}],
+)
+def test_a_row_whose_content_is_wrong_is_computed_again(
+    small: Document, tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    """The comparison failed with a TypeError."""
+    first = run(small, tmp_path, jobs=1)
+    path = Store(first.output / "cells").path(first.rows[1]["key"])
+    stored = json.loads(path.read_text())
+    for row in (stored["row"] | wrong, {}):
+        path.write_text(json.dumps({**stored, "row": row}))
+        second = run(small, tmp_path, jobs=1)
+        assert second.computed == 1
+        assert deterministic(second.rows) == deterministic(first.rows)
+
+
 def test_equal_cells_are_computed_once(make_plain: Any, tmp_path: Path) -> None:
     policies = ["cilk_a", {"name": "cilk_a", "label": "again"}]
     outcome = run(Document(None, make_plain(policies=policies, seeds=1)), tmp_path, jobs=1)
