@@ -74,14 +74,14 @@ _MEASURED_OF_VOLUME = {
     "rows, lines, columns": "Size of the volume; two copies of ``8 * rows * lines * columns``"
     " bytes.",
 }
-_SMALL_PLATE = {"rows": 64, "columns": 128, "iterations": 7}
-_SMALL_VOLUME = {"rows": 64, "lines": 8, "columns": 16, "iterations": 7}
+_SMALL_PLATE = {"rows": 64, "columns": 128, "iterations": 3}
+_SMALL_VOLUME = {"rows": 64, "lines": 8, "columns": 16, "iterations": 3}
 _SMALL_BYTES = {
     "rows": 64,
     "columns": 128,
     "leaf_bytes": 8192,
     "block_bytes": 16384,
-    "iterations": 7,
+    "iterations": 4,
 }
 
 # Weights of an explicit step in time.

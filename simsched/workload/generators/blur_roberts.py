@@ -49,7 +49,7 @@ _AROUND = [(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if (x, y) != (0, 0)]
 
 @generator(
     "blur_roberts",
-    small={"size_x": 64, "size_y": 48, "block_x": 16, "block_y": 8, "global_pieces": 2},
+    small={"size_x": 64, "size_y": 24, "block_x": 16, "block_y": 8, "global_pieces": 2},
 )
 def blur_roberts(
     *,

@@ -20,7 +20,7 @@ _SMALL = {
     "block_x": 16,
     "size_y": 24,
     "block_y": 8,
-    "sweeps": 3,
+    "sweeps": 2,
     "global_pieces": 2,
 }
 

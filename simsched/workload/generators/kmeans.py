@@ -61,7 +61,7 @@ GROUP, TOKEN_BYTES, VALUE_BYTES = 4, 4, 4
 
 @generator(
     "kmeans",
-    small={"points": 400, "block_points": 50, "rounds": 2, "fan": 3, "global_pieces": 2},
+    small={"points": 300, "block_points": 50, "rounds": 2, "fan": 3, "global_pieces": 2},
 )
 def kmeans(
     *,

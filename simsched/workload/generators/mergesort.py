@@ -49,7 +49,7 @@ from simsched.workload.spawn_tree import (
 _LEVELS = 40  # an allowance for the levels of joins
 
 
-@generator("mergesort", small={"items": 4096, "leaf_items": 128, "iterations": 2})
+@generator("mergesort", small={"items": 4096, "leaf_items": 256, "iterations": 2})
 def mergesort(
     *,
     items: Count = 1 << 20,

@@ -37,8 +37,8 @@ from simsched.workload.registry import Cost, Count, Size, generator
         "elements_x": 16,
         "elements_y": 16,
         "elements_z": 16,
-        "sweeps": 3,
-        "iterations": 3,
+        "sweeps": 2,
+        "iterations": 2,
     },
 )
 def stencil3d_charm(

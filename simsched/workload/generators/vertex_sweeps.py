@@ -19,7 +19,7 @@ _SMALL = {
     "leaf_bytes": 300_000,
     "block_bytes": 300_000,
     "max_remote_blocks": 4,
-    "iterations": 4,
+    "iterations": 2,
 }
 
 variant(
