@@ -13,11 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TEXTS = sorted((ROOT / "notebooks").glob("*.py"))
-# One is enough here: all are pages of the documentation, which runs them.
-RUNS = [
-    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if number > 0 else [])
-    for number, path in enumerate(TEXTS)
-]
+# All are pages of the documentation, which runs them.
 
 jupytext = pytest.importorskip("jupytext")
 nbformat = pytest.importorskip("nbformat")
@@ -57,7 +53,8 @@ def test_a_notebook_asks_answers_and_names_its_sources(path: Path) -> None:
 
 
 @pytest.mark.timeout(900)  # one measures this host, which takes longer the busier that is
-@pytest.mark.parametrize("path", RUNS)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbclient = pytest.importorskip("nbclient")
     # What Jupyter and IPython keep goes beside the results, not into the home directory.
