@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from simsched.experiment.cells import Cell
     from simsched.experiment.overrides import Change
+    from simsched.files.yaml_reader import Document
 
 
 def compare_command(
@@ -95,17 +96,23 @@ def selected_cells(
     """Return the runs that an argument stands for, with what ``--set`` and others change."""
     from simsched.api import load_experiment
     from simsched.experiment.compare import select_cells, with_policy
-    from simsched.experiment.overrides import assignments, edited
+    from simsched.experiment.overrides import assignments, edited, labels_in
     from simsched.experiment.study import Study
     from simsched.names.specs import split_outside
 
+    def document(name: str) -> Document:
+        return edited(load_experiment(name), [*assignments(assigned), *changes])
+
     *names, selector = split_outside(text, ":")
-    chosen = ":".join(names) if names else experiment
-    if chosen is None:
+    if experiment is not None and (
+        not names or text in labels_in(document(experiment))["policies"]  # may have colons
+    ):
+        chosen, selector = document(experiment), text
+    elif names:
+        chosen = document(":".join(names))
+    else:
         raise ConfigurationError(
             f"{text!r}: found no experiment, accepted: EXPERIMENT:{text}, or --experiment FILE"
         )
-    document = with_policy(
-        edited(load_experiment(chosen), [*assignments(assigned), *changes]), selector
-    )
-    return select_cells(Study.from_yaml(document).cells, selector)
+    cells = Study.from_yaml(with_policy(chosen, selector)).cells
+    return select_cells(cells, selector)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from simsched.names.user_code import is_file_spec
 from simsched.policy.contract.registry import list_policies
 
 Key = TypeVar("Key")
+_LABELLED = {"machine": "machines", "workload": "workloads", "policy": "policies"}
 
 #: Times below this part of the makespan are what rounding leaves of sums.
 NOISE = 1e-12
@@ -139,9 +140,10 @@ def with_policy(document: Document, selector: str) -> Document:
     A policy that is no label of the experiment may be the name of any policy, or a spec such as
     ``bats[sample_pages=8]``.
     """
-    known = labels_in(document)["policies"]
-    for key, text in _pairs(selector):
-        if key != "policy" or text in known:
+    found = labels_in(document)
+    known = {key: found[what] for key, what in _LABELLED.items()}
+    for key, text in _pairs(selector, known):
+        if key != "policy" or text in known["policy"]:
             continue
         spec = parse_spec("policy", text)
         names = {info.name for info in list_policies()}
@@ -177,7 +179,8 @@ def chosen_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
     """Return the runs of an experiment that a text describes.
 
     It is ``policy``, or ``key=value`` pairs separated by commas; keys are machine, workload,
-    policy, seed and what the experiment sweeps. Nothing stands for all runs.
+    policy, seed and what the experiment sweeps. Nothing stands for all runs. Labels and values may
+    hold commas and equals signs.
     """
     if not isinstance(selector, str):  # from a notebook; 0 is not "all"
         raise ConfigurationError(
@@ -185,7 +188,8 @@ def chosen_cells(cells: Sequence[Cell], selector: str) -> list[Cell]:
             "separated by commas"
         )
     chosen = list(cells)
-    for key, value in _pairs(selector) if selector else ():
+    values = {key: {str(_text(cell, key)) for cell in cells} for key in _keys(cells)}
+    for key, value in _pairs(selector, values) if selector else ():
         known = {_text(cell, key) for cell in chosen} - {None}
         if not known:
             raise ConfigurationError(f"{selector!r}: {unknown_name('key', key, _keys(cells))}")
@@ -203,13 +207,40 @@ def _packed(text: str) -> str:
     return "".join(text.split())
 
 
-def _pairs(selector: str) -> list[tuple[str, str]]:
-    """Return the keys and values of a selector; a comma inside brackets belongs to a policy."""
-    pairs = []
-    for word in split_outside(selector, ","):
-        key, *value = split_outside(word, "=", 1)
-        pairs.append((key.strip(), value[0].strip()) if value else ("policy", word.strip()))
+def _pairs(selector: str, known: Mapping[str, Collection[str]]) -> list[tuple[str, str]]:
+    """Return the keys and values of a selector, those that are known by key as they are.
+
+    In others a comma inside brackets belongs to a policy.
+    """
+    pairs, rest = [], [selector]
+    while rest:
+        text = rest[0].strip()
+        if (found := _known_pair(text, known)) is not None:
+            pair, word = found
+            rest = [text[len(word) + 1 :]] if word != text else []
+        else:
+            word, *rest = split_outside(text, ",", 1)
+            key, *value = split_outside(word, "=", 1)
+            pair = (key.strip(), value[0].strip()) if value else ("policy", word.strip())
+        pairs.append(pair)
     return pairs
+
+
+def _known_pair(
+    text: str, known: Mapping[str, Collection[str]]
+) -> tuple[tuple[str, str], str] | None:
+    """Return what a text begins with, a known label or value up to a comma, and how it is written.
+
+    The longest one counts; None if there is none.
+    """
+    written = {
+        start + value: (start.removesuffix("=") or key, value)
+        for key, values in known.items()
+        for start in (f"{key}=", f"{key.rpartition('.')[2]}=", *[""] * (key == "policy"))
+        for value in values
+    }
+    word = max((w for w in written if f"{text},".startswith(f"{w},")), key=len, default=None)
+    return None if word is None else (written[word], word)
 
 
 def _keys(cells: Sequence[Cell]) -> list[str]:

@@ -44,6 +44,19 @@ def test_bad_input_is_one_message(
     assert "seeds" not in caught.err  # nothing was simulated in vain
 
 
+def test_labels_with_signs_of_selectors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A colon ends the name of an experiment, a comma a pair, and brackets were markup."""
+    labels = ["a: [/u]", "b=1, c"]
+    policies = [{"name": "cilk", "label": label} for label in labels]
+    workloads = [{"name": "fork_join", "depth": 2}]
+    data = {"name": "x", "machines": ["knl_snc4_flat"], "workloads": workloads, "seeds": 1}
+    path = tmp_path / "x.yaml"
+    path.write_text(json.dumps({**data, "policies": policies}))
+    assert main(["compare", labels[0], f"{path}:{labels[1]}", "-e", str(path), "-q"]) == 0
+    output = capsys.readouterr().out
+    assert all(label in output for label in labels)
+
+
 def test_a_comparison_that_means_little_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     small = ["--set", "seeds=1", "--set", "workloads=fork_join[depth=3]"]
     small += ["--set", "policies=[cilk]", "-e", "quickstart"]

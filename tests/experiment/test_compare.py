@@ -11,7 +11,7 @@ import pytest
 from simsched.api import load_experiment
 from simsched.experiment import compare
 from simsched.experiment.cells import Cell
-from simsched.experiment.compare import Difference, Side, measure_side, select_cells
+from simsched.experiment.compare import Difference, Side, measure_side, select_cells, with_policy
 from simsched.experiment.study import Study
 from simsched.files.errors import ConfigurationError, ModelError
 from simsched.report.compare import difference_table, efficiency_table, pools_table
@@ -114,8 +114,36 @@ def test_blanks_in_a_label_do_not_matter(cells: list[Cell]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("selector", "policy"),
+    [
+        ("a,b", "a,b"),
+        ("a", "a"),
+        ("a, seed=1", "a"),
+        ("x=1", "x=1"),
+        ("x=1,seed=1", "x=1"),
+        ("seed=1,policy=a,b,workload=F,J=1", "a,b"),
+        ("workload=F,J=1,c [/u]", "c [/u]"),
+    ],
+)
+def test_labels_may_hold_commas_and_equals_signs(selector: str, policy: str) -> None:
+    labels = ["a", "a,b", "x=1", "c [/u]"]
+    data = {
+        "name": "odd",
+        "machines": ["amd_4x_opteron8380"],
+        "workloads": [{"name": "fork_join", "depth": 2, "label": "F,J=1"}],
+        "policies": [{"name": "cilk_a", "label": label} for label in labels],
+        "seeds": [1],
+    }
+    document = load_experiment(data)
+    assert with_policy(document, selector) is document
+    (cell,) = select_cells(Study.from_yaml(document).cells, selector)
+    assert (cell.policy, cell.workload) == (policy, "F,J=1")
+
+
+@pytest.mark.parametrize(
     ("selector", "message"),
     [
+        ("cilk_a,", "unknown policy ''"),
         ("cilk_a", "found runs with workload HEAT, FJ, accepted: one of them"),
         ("cilk_a,workload=HEAT", "iterations"),
         ("cilk,workload=HEAT", "cilk_a"),
