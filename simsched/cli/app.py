@@ -103,24 +103,28 @@ app = typer.Typer(
 app.add_typer(show_app, name="show")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run the command line, by default with the words of this process; return the exit code."""
+def main(words: list[str]) -> int:
+    """Run the command line within a program; return the exit code."""
+    with Interruptions() as signals:
+        return answer(words, signals)
+
+
+def answer(words: list[str], signals: Interruptions) -> int:
+    """Run the command that some words ask for until a signal is heard; return the exit code."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by who has started this
             setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 (until the end)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # of encodings that lack a character of a table
-    words = sys.argv[1:] if arguments is None else arguments
     if "" in words:  # a variable of a shell that is not set; as a path it would be this directory
         before = words[words.index("") - 1] if words[0] else "simsched"
         return _complain(f"found an empty word after {before!r}, accepted: words with characters")
-    with Interruptions() as signals:
-        return _run(words, signals)
+    return _run(words, signals)
 
 
 def _run(words: list[str], signals: Interruptions) -> int:
-    """Run the command that some words ask for; return the exit code."""
+    """Run a command; return the exit code."""
     try:
         code = app(args=words, prog_name="simsched", standalone_mode=False)
         sys.stdout.flush()
@@ -148,6 +152,8 @@ def _run(words: list[str], signals: Interruptions) -> int:
         if not hasattr(error, "format_message"):
             raise
         return _explain_usage(error)
+    if signals.heard is not None:  # before a command begins the library takes all for Ctrl-C
+        return signals.exit_code
     return code if isinstance(code, int) else 0
 
 
@@ -455,7 +461,3 @@ app.command(
         "what-if quickstart:cilk --set 'workloads=fork_join[depth=8]' --json",
     ),
 )(what_if_command)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -110,7 +110,7 @@ def test_what_fails_offers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_scripts_of_all_shells(shell: str) -> None:
     variables = {**os.environ, "_SIMSCHED_COMPLETE": f"source_{shell}"}
     done = subprocess.run(
-        [sys.executable, "-c", "from simsched.cli.app import main; main()"],
+        [sys.executable, "-c", "from simsched.__main__ import main; main()"],
         env=variables,
         capture_output=True,
         text=True,

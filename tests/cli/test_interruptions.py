@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from simsched import api
+from simsched.cli.app import main
 from simsched.files.atomic import HOST
 
 LONG = 120.0  # much longer than anything here takes; a program that hangs is found with it
@@ -52,6 +53,23 @@ def marked(*arguments):
 inputs.generate_workload = marked
 from simsched.cli.app import main
 sys.exit(main(sys.argv[1:]))
+"""
+# The commands are imported after a mark, and never.
+SLOW_IMPORT = """
+import sys
+from importlib.abc import MetaPathFinder
+from pathlib import Path
+
+class Slow(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "simsched.cli.app":
+            Path("marker").touch()
+            while True:
+                pass
+
+sys.meta_path.insert(0, Slow())
+from simsched.__main__ import main
+sys.exit(main())
 """
 NO_HANG_UP = """
 import signal, sys
@@ -223,6 +241,37 @@ def test_ctrl_c_while_a_workload_is_built(jobs: int) -> None:
     messages = end(process, signal.SIGINT)
     assert re.fullmatch(r"simsched: interrupted; 0 of 2 runs are stored in out; .*\n", messages)
     assert not Path("out").exists()
+
+
+@pytest.mark.parametrize("how", CODES)
+def test_a_signal_while_commands_are_imported(how: signal.Signals) -> None:
+    """Ctrl-C used to end in a traceback."""
+    process = start(program=("-c", SLOW_IMPORT))
+    wait_for(Path("marker").exists)
+    assert end(process, how) == ""
+
+
+def test_little_is_imported_before_signals_are_heard() -> None:
+    program = "import sys; before = {*sys.modules}; import simsched.__main__; "
+    program += "print(*sorted({*sys.modules} - before))"
+    words = [sys.executable, "-c", program]
+    imported = subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+    own = [name for name in imported if name.startswith("simsched")]
+    assert own == ["simsched", "simsched.__main__"]
+    assert "ast" not in imported
+
+
+@pytest.mark.parametrize("how", CODES)
+def test_a_signal_before_a_command_begins(
+    how: signal.Signals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SIGTERM used to end with 130, the code of Ctrl-C."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        signal.raise_signal(how)
+
+    monkeypatch.setattr("typer.core.TyperGroup.parse_args", interrupted)
+    assert main(["list", "machines"]) == CODES[how]
 
 
 def test_ctrl_c_while_worker_processes_start() -> None:
