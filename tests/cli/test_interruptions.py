@@ -167,7 +167,7 @@ def finish() -> tuple[int, int]:
         pytest.param(1, signal.SIGINT, marks=pytest.mark.slow),
         (2, signal.SIGINT),
         (1, signal.SIGTERM),
-        (2, signal.SIGTERM),
+        pytest.param(2, signal.SIGTERM, marks=pytest.mark.slow),
         pytest.param(2, signal.SIGHUP, marks=pytest.mark.slow),
     ],
 )
@@ -185,7 +185,13 @@ def test_a_signal_ends_a_long_run(jobs: int, how: signal.Signals) -> None:
         wait_for(lambda number=number: not is_running(number))
 
 
-@pytest.mark.parametrize("how", CODES)
+@pytest.mark.parametrize(
+    "how",
+    [
+        pytest.param(how, marks=[] if how == signal.SIGTERM else [pytest.mark.slow])
+        for how in CODES
+    ],
+)
 def test_the_first_process_alone_ends_the_others(how: signal.Signals) -> None:
     """As `kill` and batch systems do it; they used to end half a second later, without a word."""
     write(ENDLESS, 2)

@@ -122,7 +122,9 @@ def test_check_says_how_many_runs(simsched: Command, file: Path) -> None:
     assert (code, output) == (0, f"{file}: measurement with 24 runs: correct\n")
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL]
+)
 def test_what_is_left_of_an_interrupted_measurement(file: Path, how: signal.Signals) -> None:
     file.write_text(SMALL.replace("repetitions: 2", "repetitions: 9999"))
     out = file.parent / "out"

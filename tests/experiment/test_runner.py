@@ -249,7 +249,9 @@ def test_an_interruption_keeps_what_has_finished(
     assert run(small, tmp_path, jobs=1).reused == len(stored)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "how", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL]
+)
 def test_a_killed_program_leaves_complete_rows_only(
     make_plain: Any, tmp_path: Path, how: signal.Signals
 ) -> None:

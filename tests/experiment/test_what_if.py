@@ -133,7 +133,7 @@ def test_all_data_near() -> None:
     ("machine", "workload", "policy"),
     [
         ("amd_4x_opteron8380", "fork_join[depth=4, durations=lognormal 0.5]", "cilk"),
-        ("knl_snc4_flat", "heat[rows=256, leaf_bytes=64 KiB, iterations=2]", "bats"),
+        ("knl_snc4_flat", "heat[rows=64, leaf_bytes=64 KiB, iterations=2]", "bats"),
         ("mirage", "cholesky[tiles=3, tile_size=960, element_bytes=4, costs=measured]", "dmda"),
     ],
 )
