@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from simsched.engine.fit import machine_kinds
 from simsched.engine.run import simulate
 from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.files.errors import SimschedError
-from simsched.machine import load_machine, machine_families
+from simsched.machine import list_machines, load_machine
 from simsched.machine.model import Machine
 from simsched.policy import list_policies, make_policy
 from simsched.policy.contract.base import Policy
@@ -187,9 +188,20 @@ def least_seconds(machine: Machine, workload: Workload) -> float:
     return workload.iterations * least_s
 
 
-def _families(machines: list[str] | None) -> list[list[str]]:
-    """Return names of machines whose members take turns; each by itself when they are chosen."""
-    return [[name] for name in machines] if machines else [list(f) for f in machine_families()]
+def families(machines: list[str] | None = None) -> list[list[Machine]]:
+    """Return machines whose members take turns; each by itself when they are chosen.
+
+    Those of a family are of the same kinds, hand data to devices in the same way, and both or
+    neither have caches in front of memory.
+    """
+    if machines:
+        return [[load_machine(name)] for name in machines]
+    found: dict[object, list[Machine]] = {}
+    for machine in map(load_machine, list_machines()):
+        has_side_cache = any(node.memory_side_cache is not None for node in machine.nodes)
+        alike = machine_kinds(machine), machine.copies_data, has_side_cache
+        found.setdefault(alike, []).append(machine)
+    return list(found.values())
 
 
 def _small(text: str) -> Workload:
@@ -207,7 +219,7 @@ def number_of_cases(
 ) -> int:
     """Return how many cases there are; parameters as for :func:`run_conformance`."""
     of_policies = len(policies or list_policies())
-    return of_policies * len(workloads or list_workloads()) * len(_families(machines))
+    return of_policies * len(workloads or list_workloads()) * len(families(machines))
 
 
 def cases(
@@ -217,10 +229,10 @@ def cases(
 ) -> Iterator[tuple[Machine, Workload, Policy]]:
     """Yield every registered policy on a small instance of every workload on every family.
 
-    Machines whose files extend each other are a family. Its members take turns from case to case:
-    all of them come up, though not each with every policy and workload.
+    Members of a family take turns from case to case: all of them come up, though not each with
+    every policy and workload.
     """
-    families = [[load_machine(name) for name in names] for names in _families(machines)]
+    alike = families(machines)
     small = [_small(name) for name in workloads or [item.name for item in list_workloads()]]
     known = [info.name for info in list_policies()]
     chosen = [make_policy(name) for name in policies or known]
@@ -228,7 +240,7 @@ def cases(
         # Its place among all policies: which machines it meets does not depend on what is chosen.
         place = known.index(text) if text in known else 0
         for turn, workload in enumerate(small, place):
-            for family in families:
+            for family in alike:
                 yield family[turn % len(family)], workload, policy
 
 

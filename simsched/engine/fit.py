@@ -16,8 +16,10 @@ from simsched.engine.setup import Setup, set_up, threads_for
 from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import Plan, Policy, view_before
+from simsched.policy.contract.fit import MACHINE_NEEDS, UNIFORM
 from simsched.policy.contract.plan import ROOTS
 from simsched.policy.contract.records import said_of, told
+from simsched.workload.builder import build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
 BoolArray = NDArray[np.bool_]
@@ -34,6 +36,13 @@ MOVING_HOOKS = (
     "on_timer",
     "on_wake",
 )
+
+
+def machine_kinds(machine: Machine) -> tuple[str, ...]:
+    """Return what a machine is: several of `MACHINE_KINDS`, or uniform."""
+    view = view_before(machine, Workload("one task", build_graph([0.0])))
+    found = tuple(need.machine_kind for need in MACHINE_NEEDS if not need.lacking(view))
+    return found or (UNIFORM,)
 
 
 def rehearse(

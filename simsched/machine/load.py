@@ -48,23 +48,6 @@ def list_machines() -> list[str]:
     return list(shipped("machines"))
 
 
-def machine_families() -> list[list[str]]:
-    """Return the names of the machines that ship with simsched, those of a family together.
-
-    Returns
-    -------
-    list of list of str
-        A family are machines whose files extend, in the end, the same one; sorted by name.
-    """
-    families: dict[str, list[str]] = {}
-    for name in list_machines():
-        root = name
-        while (base := read_document(_find(root)).data.get("extends")) is not None:
-            root = str(base)
-        families.setdefault(root, []).append(name)
-    return list(families.values())
-
-
 def load_machine(name_or_path: str | Path, changes: Mapping[str, Any] | None = None) -> Machine:
     """Return a machine.
 

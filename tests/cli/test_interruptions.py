@@ -187,10 +187,7 @@ def test_a_signal_ends_a_long_run(jobs: int, how: signal.Signals) -> None:
 
 @pytest.mark.parametrize(
     "how",
-    [
-        pytest.param(how, marks=[] if how == signal.SIGTERM else [pytest.mark.slow])
-        for how in CODES
-    ],
+    [pytest.param(how, marks=[] if how == signal.SIGTERM else [pytest.mark.slow]) for how in CODES],
 )
 def test_the_first_process_alone_ends_the_others(how: signal.Signals) -> None:
     """As `kill` and batch systems do it; they used to end half a second later, without a word."""

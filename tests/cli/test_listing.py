@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from simsched.engine.fit import machine_kinds
 from simsched.machine import load_machine
 from simsched.policy import list_policies
-from simsched.report.show.filters import machine_kinds
 
 from .conftest import Command
 

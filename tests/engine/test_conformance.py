@@ -11,7 +11,7 @@ import pytest
 from simsched.engine import conformance
 from simsched.engine.conformance import Case, compare, run_conformance
 from simsched.engine.run import simulate
-from simsched.machine import list_machines, load_machine, machine_families
+from simsched.machine import list_machines, load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import list_policies, make_policy, policy_info
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
@@ -63,15 +63,25 @@ def test_backends_agree_on_workloads_and_machines_in_turn(policy: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(3600)  # 828 cases; threads that change places often take the reference minutes
+@pytest.mark.timeout(3600)  # threads that change places often take the reference minutes
 @pytest.mark.parametrize("policy", POLICIES)
 def test_backends_agree_everywhere(policy: str) -> None:
     cases = run_conformance([policy])
     assert [case for case in cases if case.difference] == []
     for case in cases:
         assert_agreement(case)
-    assert len(cases) == len(machine_families()) * len(list_workloads())
+    assert len(cases) == len(conformance.families()) * len(list_workloads())
     assert {case.machine for case in cases} == set(list_machines())
+
+
+def test_machines_that_are_alike_are_a_family() -> None:
+    families = [[machine.name for machine in family] for family in conformance.families()]
+    assert sorted(name for family in families for name in family) == list_machines()
+    (flat,) = [family for family in families if "knl_snc4_flat" in family]
+    assert "xeon_max_9480_flat" in flat  # both have domains, and two kinds of memory
+    assert not {"knl_snc4_cache", "knl_snc4_hybrid", "knl_a2a_flat", "opteron48"} & set(flat)
+    # Devices to which tiles are copied, and those that use the data where they are.
+    assert not any({"mirage", "k40_server"} <= set(family) for family in families)
 
 
 def test_members_of_a_family_of_machines_take_turns() -> None:
@@ -79,7 +89,7 @@ def test_members_of_a_family_of_machines_take_turns() -> None:
     for policy in ("cilk", "cilk_a"):
         found[policy] = [(w.name, m.name) for m, w, _ in conformance.cases([policy])]
         assert {machine for _, machine in found[policy]} == set(list_machines())
-        assert len(found[policy]) == len(machine_families()) * len(list_workloads())
+        assert len(found[policy]) == len(conformance.families()) * len(list_workloads())
     assert found["cilk"] != found["cilk_a"]
     assert found["cilk"] == [(w.name, m.name) for m, w, _ in conformance.cases(["cilk"])]
 
@@ -154,6 +164,6 @@ def test_cases_are_named_as_on_the_command_line() -> None:
     assert [(w.graph.n_tasks, w.iterations) for _, w, _ in found[::2]] == [(3, 2), (12, 2)]
     assert found[1][1].name == "cholesky_small"
     assert found[0][2].parameters()["placement"] == "interleave"
-    assert conformance.number_of_cases() == len(POLICIES) * len(machine_families()) * len(
+    assert conformance.number_of_cases() == len(POLICIES) * len(conformance.families()) * len(
         list_workloads()
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from simsched.machine import check_machine, list_machines, load_machine, machine_families
+from simsched.machine import check_machine, list_machines, load_machine
 from simsched.machine.model import Machine
 from simsched.machine.schema import PathRule
 
@@ -30,15 +30,6 @@ def _shape(machine: Machine) -> tuple[int, int, int, int]:
 def test_list_holds_the_documented_machines() -> None:
     assert set(NAMES) <= set(list_machines())
     assert list_machines() == sorted(list_machines())
-
-
-def test_machines_that_extend_each_other_are_a_family() -> None:
-    families = machine_families()
-    assert sorted(name for family in families for name in family) == list_machines()
-    (of_knl,) = [family for family in families if "knl_a2a_flat" in family]
-    assert all(name.startswith("knl_") for name in of_knl)
-    assert {"knl_snc4_flat", "knl_a2a_cache_charm"} <= set(of_knl)  # over two files, and directly
-    assert ["mirage"] in families
 
 
 @pytest.mark.parametrize("name", list_machines())

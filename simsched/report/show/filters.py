@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from simsched.engine.fit import rehearse
+from simsched.engine.fit import machine_kinds, rehearse
 from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.files.resources import shipped
 from simsched.files.yaml_reader import read_document
 from simsched.machine import Machine, list_machines, load_machine
 from simsched.names.docstrings import section
 from simsched.names.specs import split_outside
-from simsched.policy import list_policies, make_policy, view_before
-from simsched.policy.contract.fit import MACHINE_KINDS, MACHINE_NEEDS, UNIFORM
-from simsched.workload.builder import build_graph
+from simsched.policy import list_policies, make_policy
+from simsched.policy.contract.fit import MACHINE_KINDS
 from simsched.workload.graph import Workload
 from simsched.workload.presets import list_presets, load_preset, make_workload
 from simsched.workload.registry import find_workload, list_workloads
@@ -79,13 +78,6 @@ def _misfits(machine: Machine, workload: Workload, name: str) -> tuple[str, ...]
         return rehearse(machine, workload, make_policy(name))
     except SimschedError as error:
         return (str(error).partition(": ")[2] or str(error),)
-
-
-def machine_kinds(machine: Machine) -> tuple[str, ...]:
-    """Return what a machine is: several of `MACHINE_KINDS`, or uniform."""
-    view = view_before(machine, Workload("one task", build_graph([0.0])))
-    found = tuple(need.machine_kind for need in MACHINE_NEEDS if not need.lacking(view))
-    return found or (UNIFORM,)
 
 
 @cache
