@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from simsched.files.errors import GraphError
 from simsched.names.shown import Shown
@@ -32,6 +34,56 @@ class TaskGraph(GraphArrays):
 
     Its arrays are those of :class:`~simsched.workload.arrays.GraphArrays`.
     """
+
+    @classmethod
+    def from_accesses(
+        cls,
+        ops: ArrayLike,
+        uses: Sequence[Sequence[tuple[str, str]]],
+        block_bytes: Mapping[str, int],
+        **arrays: Any,
+    ) -> TaskGraph:
+        """Return a graph whose edges follow from what tasks do with data, in the program's order.
+
+        Who reads a block follows who wrote it last; who writes it follows all that have used it
+        since. Tasks that commute follow the same ones, and are followed by the same ones, without
+        an order among each other; nothing keeps them from running at one time.
+
+        Parameters
+        ----------
+        ops : array_like of float, shape (n_tasks,) or (n_kinds, n_tasks)
+            Operations.
+        uses : sequence of sequence of (str, str)
+            For each task the blocks that it uses, by name, each with what it does: "read", "write",
+            "update" (both) or "commute" (both, in any order). It accesses whole blocks in this
+            order.
+        block_bytes : mapping of str to int
+            Size of every block.
+        **arrays
+            Further ones of :func:`~simsched.workload.builder.build_graph`, such as `kinds`,
+            `task_class` or `priority`.
+
+        Returns
+        -------
+        TaskGraph
+            Its blocks are in the order of `block_bytes`.
+
+        Raises
+        ------
+        GraphError
+            An unknown block or mode, a block that a task names twice, another number of tasks than
+            of `ops`, and what `validate` finds.
+
+        Examples
+        --------
+        >>> uses = [[("a", "write")], [("a", "read")], [("a", "read")], [("a", "update")]]
+        >>> graph = TaskGraph.from_accesses([1e6] * 4, uses, {"a": 4096})
+        >>> [graph.succ[i:j].tolist() for i, j in zip(graph.succ_ptr, graph.succ_ptr[1:])]
+        [[1, 2], [3], [3], []]
+        """
+        from simsched.workload.dependences import graph_from_accesses  # which builds graphs
+
+        return graph_from_accesses(ops, uses, block_bytes, **arrays)
 
     def validate(self) -> None:
         """Check that the arrays are consistent and the graph can be executed.

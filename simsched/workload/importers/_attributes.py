@@ -38,6 +38,10 @@ class Attributes:
         """Return a number that is not negative; infinity where a task cannot run."""
         return number(self.get(key), f"{self.where}: attribute {key!r}", infinite=True)
 
+    def cost_or_0(self, key: str) -> float:
+        """Return a cost, 0 where it is missing."""
+        return 0.0 if self.get(key) is None else self.cost(key)
+
     def size(self, key: str) -> int:
         """Return bytes, fractions of which are rounded."""
         return size(self.get(key), f"{self.where}: attribute {key!r}")

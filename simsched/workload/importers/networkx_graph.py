@@ -33,6 +33,12 @@ OF_TASKS, OF_ACCESSES = (
     ("access_share", "access_after", "access_final"),
 )
 
+#: What is taken for attributes of graphs, nodes and edges that are left out. Nodes are numbered in
+#: their order then.
+OF_GRAPHS = {"block_bytes": "[]", "parameters": "{}", "iterations": 1}
+OF_NODES = {"stage": "iteration", "task_class": "task", "creation_ops": 0.0, "arrival_ps": 0}
+OF_EDGES = {"relation": "dataflow", "order": 0}
+
 
 def to_networkx(source: TaskGraph | Workload) -> nx.DiGraph[Any]:
     """Return a directed graph that holds a whole task graph or workload.
@@ -155,14 +161,14 @@ def from_networkx(
 
 def _read_own(graph: nx.Graph[Any], source: str) -> Workload:
     """Return the workload of a graph in our own format."""
-    top = Attributes(graph.graph, f"{source}: graph")
+    top = Attributes({**OF_GRAPHS, **graph.graph}, f"{source}: graph")
     if top.whole("simsched_format") != FORMAT:
         raise top.error("simsched_format", f"{FORMAT}")
     blocks = top.json_numbers("block_bytes")
-    check_ends(graph, "stage", source)
+    check_ends(graph, "ops_KIND", source)
     nodes: dict[str, list[tuple[int, Any, Attributes]]] = {stage: [] for stage in STAGES}
-    for node, data in graph.nodes(data=True):
-        found = Attributes(data, f"{source}: node {str(node)!r}")
+    for place, (node, data) in enumerate(graph.nodes(data=True)):
+        found = Attributes({"task": place, **OF_NODES, **data}, f"{source}: node {str(node)!r}")
         nodes[found.choice("stage", STAGES)].append((found.whole("task"), node, found))
     if not nodes["iteration"]:
         raise GraphError(f"{source}: found no node of stage 'iteration', accepted at least one")
@@ -214,8 +220,9 @@ def _read_stage(
             raise again.error("task", "a number that no other node of the stage has")
     index = {node: i for i, (_, node, _) in enumerate(entries)}
     tasks = [found for _, _, found in entries]
-    kinds = top.json_names(f"{prefix}kinds")
-    names = top.json_names(f"{prefix}class_names")
+    kinds = _kinds(tasks, top, f"{prefix}kinds")
+    _check_costs(tasks, kinds)
+    names = _class_names(tasks, top, f"{prefix}class_names")
     class_index = {name: i for i, name in enumerate(names)}
     rows = [
         (i, block, read, written, join)
@@ -226,7 +233,7 @@ def _read_stage(
     links = _read_edges(graph, index, top.where)
     result = build_graph(
         [[task.cost(f"ops_{kind}") for task in tasks] for kind in kinds],
-        join_ops=[[task.cost(f"join_ops_{kind}") for task in tasks] for kind in kinds],
+        join_ops=[[task.cost_or_0(f"join_ops_{kind}") for task in tasks] for kind in kinds],
         kinds=kinds,
         task_class=[class_index[task.choice("task_class", class_index)] for task in tasks],
         class_names=names,
@@ -250,6 +257,35 @@ def _read_stage(
     )
     check_named(result, [str(node) for _, node, _ in entries], top.where.rpartition(": ")[0])
     return result
+
+
+def _kinds(tasks: list[Attributes], top: Attributes, key: str) -> list[str]:
+    """Return the kinds of processors; by default those for which tasks have operations."""
+    if top.get(key) is not None:
+        return top.json_names(key)
+    keys = dict.fromkeys(str(name) for task in tasks for name in task.values)
+    return [name.removeprefix("ops_") for name in keys if name.startswith("ops_")] or ["cpu"]
+
+
+def _check_costs(tasks: list[Attributes], kinds: list[str]) -> None:
+    """Refuse tasks without costs, in one message that says what tasks need."""
+    needed = [f"ops_{kind}" for kind in kinds]
+    for task in tasks:
+        lacking = [key for key in needed if task.get(key) is None]
+        if lacking:
+            rest = ", ".join(dict.fromkeys(("task", *OF_NODES, "join_ops_KIND")))
+            raise GraphError(
+                f"{task.where}: found no {' and no '.join(lacking)}, accepted a node with "
+                f"{' and '.join(needed)}, one for each of the graph's kinds; all else has defaults "
+                f"({rest}, ...)"
+            )
+
+
+def _class_names(tasks: list[Attributes], top: Attributes, key: str) -> list[str]:
+    """Return the names of classes; by default those that tasks have, in their order."""
+    if top.get(key) is None:
+        return list(dict.fromkeys(str(task.get("task_class")) for task in tasks))
+    return top.json_names(key)
 
 
 def _alternates(top: Attributes, key: str) -> list[int] | None:
@@ -304,7 +340,7 @@ def _read_edges(
             place = f"{where.rpartition(': ')[0]}: edge {str(node)!r} -> {str(target)!r}"
             if target not in index:
                 raise GraphError(f"{place}: found nodes of two stages, accepted one")
-            found = Attributes(data, place)
+            found = Attributes({**OF_EDGES, **data}, place)
             relation = found.choice("relation", RELATIONS)
             rows[relation].append((number, found.whole("order"), index[target]))
     for edges in rows.values():

@@ -194,7 +194,6 @@ def _break(graph, where, key, value):
     ("where", "key", "value", "message"),
     [
         ("graph", "simsched_format", 2, "graph: attribute 'simsched_format': found 2, accepted 1"),
-        ("graph", "kinds", None, "attribute 'kinds': found nothing"),
         ("graph", "kinds", "[1]", "accepted a JSON list of strings"),
         ("graph", "kinds", "[", "accepted a JSON list of strings"),
         ("graph", "kinds", "[]", "one or more different strings"),
@@ -203,6 +202,13 @@ def _break(graph, where, key, value):
         ("graph", "parameters", "3", "accepted a JSON object"),
         ("node", "task", 0, "attribute 'task': found 0, accepted a number that no other node"),
         ("node", "stage", "intro", "node '1': unknown stage 'intro'"),
+        (
+            "node",
+            "ops_cpu",
+            None,
+            "node '1': found no ops_cpu, accepted a node with ops_cpu, one for each of the graph's "
+            r"kinds; all else has defaults \(task, stage, task_class, creation_ops, arrival_ps, ",
+        ),
         ("node", "ops_cpu", "nan", "node '1': attribute 'ops_cpu': found 'nan'"),
         ("node", "ops_cpu", -0.5, "attribute 'ops_cpu': found -0.5"),
         ("node", "task_class", "tusk", "unknown task_class 'tusk'; did you mean 'task'"),
@@ -216,6 +222,32 @@ def test_broken_own_graph_names_the_place(where, key, value, message):
     graph = to_networkx(_diamond_workload())
     _break(graph, where, key, value)
     with pytest.raises(GraphError, match=message):
+        from_networkx(graph)
+
+
+def test_what_is_rarely_used_has_defaults():
+    graph = nx.DiGraph(simsched_format=1, block_bytes="[100]")
+    graph.add_node("b", ops_gpu=3.0, ops_cpu=2.0, task_class="late")
+    graph.add_node("a", ops_cpu=1.0, ops_gpu=float("inf"), accesses="0:0:100")
+    graph.add_edge("a", "b")
+    graph.add_edge("b", "c", relation="spawn")
+    graph.add_node("c", ops_cpu=5, ops_gpu=6)
+    workload = from_networkx(graph)
+    found = workload.graph
+    # Nodes keep their order: b, a, c.
+    assert (workload.name, workload.iterations, found.kinds) == ("graph", 1, ("gpu", "cpu"))
+    assert found.ops.tolist() == [[3.0, float("inf"), 6.0], [2.0, 1.0, 5.0]]
+    assert [found.class_names[c] for c in found.task_class] == ["late", "task", "task"]
+    assert found.succ_ptr.tolist() == [0, 0, 1, 1]
+    assert (found.succ.tolist(), found.child.tolist()) == ([0], [2])
+    assert found.written_bytes.tolist() == [100]
+    assert found.join_ops.sum() == found.creation_ops.sum() == found.arrival_ps.sum() == 0
+
+
+def test_all_kinds_that_a_node_lacks_are_told_at_once():
+    graph = nx.DiGraph(simsched_format=1, kinds='["cpu", "gpu"]')
+    graph.add_node("a", task_class="x")
+    with pytest.raises(GraphError, match="node 'a': found no ops_cpu and no ops_gpu, accepted a"):
         from_networkx(graph)
 
 
