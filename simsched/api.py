@@ -98,8 +98,8 @@ def run(
     backend : {"native", "simpy"}, optional
         Engine; the native one by default.
     jobs : int, optional
-        Number of processes; by default one per available core, 1 for none but this one. What a
-        notebook defines runs in this one.
+        Number of processes; by default up to one per available core, as far as runs take longer
+        than starting processes, 1 for none but this one. What a notebook defines runs in this one.
     dask : str, optional
         Scheduler of a Dask cluster that does the runs instead, its address or its scheduler file.
     output : str or Path, optional

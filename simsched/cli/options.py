@@ -61,7 +61,7 @@ JobsOption = Annotated[
         "-j",
         metavar="N",
         parser=at_least_one("--jobs"),
-        help="Processes; by default one per core.",
+        help="Processes; by default up to one per core, if runs take long.",
     ),
 ]
 RecomputeOption = Annotated[

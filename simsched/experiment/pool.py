@@ -1,4 +1,8 @@
-"""Running cells: one after the other in this process, or in several worker processes."""
+"""Running cells: one after the other in this process, or in several worker processes.
+
+Starting these takes about a second. Unless somebody asks for them, this process runs cells by
+itself at first; if that takes long, they are given what is left, though a cell still runs here.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +18,12 @@ from collections import deque
 from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Protocol
+from threading import Event, Lock, Thread
+from typing import IO, Any, Protocol, Self
 
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import Cell
-from simsched.experiment.fingerprint import code_digest, is_in_files
+from simsched.experiment.fingerprint import code_digest, is_in_files, is_shipped
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, Request, receive, send
@@ -31,6 +36,8 @@ from simsched.policy.parts.placement import PlacedPolicy
 
 MAX_ATTEMPTS = 2
 QUICK_S = 0.2  #: cells that take less are handed over several at a time
+START_S = 1.0  #: about what worker processes take to start
+LOOK_EVERY_S = 0.05
 
 Finished = Generator[tuple[Cell, dict[str, Any]], None, None]
 
@@ -50,25 +57,43 @@ class Listener(Protocol):
 
 
 def execute(
-    cells: list[Cell], jobs: int, store: Store, events: Path | None, listener: Listener
+    cells: list[Cell],
+    jobs: int,
+    store: Store,
+    events: Path | None,
+    listener: Listener,
+    *,
+    at_once: bool = True,
 ) -> Finished:
     """Run cells and yield them with their rows, in the order in which they finish.
 
     Every row is in the store before it is yielded. When the iteration is given up, by an error or
     an interruption, the worker processes are ended. With 1 of `jobs` everything runs in this
-    process.
+    process. Worker processes are started `at_once`, or when they are worth it; code that is not the
+    package's own, which may end its process, is left to them.
     """
-    if jobs > 1 and len(cells) > 1 and all(map(is_portable, cells)):
-        yield from _in_processes(cells, min(jobs, len(cells)), store, events, listener)
-        return
-    waiting, last = WaitingCells(cells), None
-    while waiting:
-        cell = waiting.take(last)
-        last = cell.workload_source.content
-        row = run_cell(cell, events, partial(listener.progressed, cell))
-        store.save(cell.key, row)
-        listener.finished(cell)
-        yield cell, row
+    jobs = min(jobs, len(cells))
+    if jobs > 1 and not all(map(is_portable, cells)):
+        jobs = 1
+    alone = jobs < 2 or (not at_once and all(is_shipped(cell.policy_model) for cell in cells))
+    with contextlib.closing(_Crew(cells, jobs, store, events)) as crew:
+        if alone:
+            yield from _in_this_process(crew, listener)
+        crew.fill()
+        yield from _in_processes(crew, listener)
+
+
+def _in_this_process(crew: _Crew, listener: Listener) -> Finished:
+    """Run the cells of a crew as long as its worker processes are not worth it."""
+    last = None
+    with _Handover(crew, listener) as handover:
+        while (cell := handover.take(last)) is not None:
+            last = cell.workload_source.content
+            row = run_cell(cell, crew.events, partial(handover.progressed, cell))
+            crew.store.save(cell.key, row)
+            handover.finished(cell)
+            yield cell, row
+    yield from handover.found
 
 
 def available_cores() -> int:
@@ -157,19 +182,19 @@ class _Crew:
     def __init__(self, cells: list[Cell], jobs: int, store: Store, events: Path | None) -> None:
         self.workers: list[_Worker] = []
         self.selector = selectors.DefaultSelector()
-        self._waiting, self._jobs = WaitingCells(cells), jobs
-        self._store, self._events = store, events
+        self.waiting, self.jobs = WaitingCells(cells), jobs
+        self.store, self.events = store, events
         self._attempts: dict[str, int] = {}
 
-    def begin(self) -> None:
-        """Start the processes."""
-        for _ in range(self._jobs):
+    def fill(self, *, spare: int = 0) -> None:
+        """Start the processes that are missing, but some to spare, as far as there are cells."""
+        while self.waiting and len(self.workers) < self.jobs - spare:
             self._hire()
 
     def employ(self, worker: _Worker) -> None:
         """Give a worker cells, or nothing to wait for when there are none."""
-        if self._waiting:
-            worker.start(self._waiting, self._jobs, self._store, self._events)
+        if self.waiting:
+            worker.start(self.waiting, self.jobs, self.store, self.events)
         else:
             self.selector.unregister(worker.answers)
 
@@ -179,10 +204,10 @@ class _Crew:
         self._attempts[cell.key] = self._attempts.get(cell.key, 0) + 1
         _check_attempts(cell, worker, self._attempts[cell.key])
         self.selector.unregister(worker.answers)
-        worker.stop(self._store.directory, self._events)
+        worker.stop(self.store.directory, self.events)
         self.workers.remove(worker)
         for lost in reversed(worker.cells):
-            self._waiting.put_back(lost)
+            self.waiting.put_back(lost)
         self._hire()
 
     def close(self) -> None:
@@ -190,7 +215,7 @@ class _Crew:
         for worker in self.workers:
             worker.process.kill()  # all at once, should another Ctrl-C come
         for worker in self.workers:
-            worker.stop(self._store.directory, self._events)
+            worker.stop(self.store.directory, self.events)
         self.selector.close()
 
     def _hire(self) -> None:
@@ -200,27 +225,96 @@ class _Crew:
         self.employ(worker)
 
 
-def _in_processes(
-    cells: list[Cell], jobs: int, store: Store, events: Path | None, listener: Listener
-) -> Finished:
-    """Run cells in worker processes; a cell whose process is killed is tried once more."""
-    with contextlib.closing(_Crew(cells, jobs, store, events)) as crew:
-        crew.begin()
-        while any(worker.cells for worker in crew.workers):
-            for key, _ in crew.selector.select():
-                worker = key.data
-                cell = worker.cells[0]
-                answer = _answer(worker)
-                if answer is None:
-                    crew.replace(worker)
-                elif answer.row is None:
-                    listener.progressed(cell, answer.progress or 0.0)
-                else:
-                    worker.cells.popleft()
-                    if not worker.cells:
-                        crew.employ(worker)
-                    listener.finished(cell)
-                    yield cell, answer.row
+class _Handover:
+    """A context in which this process runs the cells of a crew until that is given them.
+
+    A thread waits for it, and serves the crew until the cell that still runs here is done.
+    """
+
+    def __init__(self, crew: _Crew, listener: Listener) -> None:
+        #: What the crew has done meanwhile.
+        self.found: list[tuple[Cell, dict[str, Any]]] = []
+        self._crew, self._listener = crew, listener
+        self._begin, self._taken = time.monotonic(), 0
+        self._is_given = False
+        self._choosing, self._telling = Lock(), Lock()
+        self._over = Event()
+        self._error: BaseException | None = None
+        self._thread = Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._crew.jobs > 1:
+            self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._over.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        if kind is None and self._error is not None:
+            raise self._error
+
+    def take(self, last: str | None) -> Cell | None:
+        """Return the next cell for this process, which has built `last`; None if there is none."""
+        with self._choosing:
+            if self._is_given or not self._crew.waiting:
+                return None
+            self._taken += 1
+            return self._crew.waiting.take(last)
+
+    def progressed(self, cell: Cell, part: float) -> None:
+        """Tell the listener, which the thread tells something, too."""
+        with self._telling:
+            self._listener.progressed(cell, part)
+
+    def finished(self, cell: Cell) -> None:
+        """Tell the listener."""
+        with self._telling:
+            self._listener.finished(cell)
+
+    def _serve(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # they are for the first thread
+        try:
+            while not self._is_worth_it():
+                if self._over.wait(LOOK_EVERY_S):
+                    return
+            self._crew.fill(spare=1)  # this process is busy, too
+            self.found.extend(_in_processes(self._crew, self, self._over))
+        except BaseException as error:  # raised again by the first thread
+            self._error = error
+
+    def _is_worth_it(self) -> bool:
+        """Return whether worker processes would save more than they cost; give them the cells."""
+        with self._choosing:
+            left, done = len(self._crew.waiting), max(1, self._taken - 1)
+            elapsed_s = time.monotonic() - self._begin
+            saved = elapsed_s / done * left * (1.0 - 1.0 / min(self._crew.jobs, left + 1))
+            self._is_given = min(left, self._taken) > 0 and min(elapsed_s, saved) >= START_S
+            return self._is_given
+
+
+def _in_processes(crew: _Crew, listener: Listener, over: Event | None = None) -> Finished:
+    """Wait for the cells of worker processes, until something is over.
+
+    A cell whose process is killed is tried once more.
+    """
+    while any(worker.cells for worker in crew.workers):
+        if over is not None and over.is_set():
+            return
+        for key, _ in crew.selector.select(None if over is None else LOOK_EVERY_S):
+            worker = key.data
+            cell = worker.cells[0]
+            answer = _answer(worker)
+            if answer is None:
+                crew.replace(worker)
+            elif answer.row is None:
+                listener.progressed(cell, answer.progress or 0.0)
+            else:
+                worker.cells.popleft()
+                if not worker.cells:
+                    crew.employ(worker)
+                listener.finished(cell)
+                yield cell, answer.row
 
 
 def _answer(worker: _Worker) -> Answer | None:

@@ -36,7 +36,8 @@ MakeListener = Callable[[int], AbstractContextManager[Listener]]
 class RunOptions:
     """How a study is run; nothing of it changes a result."""
 
-    #: Number of processes; by default one per core that may be used.
+    #: Number of processes; by default up to one per core that may be used, as far as runs take
+    #: longer than starting processes.
     jobs: int | None = None
     #: Scheduler of a Dask cluster that runs the cells instead: its address, or its scheduler file.
     dask: str | None = None
@@ -145,11 +146,11 @@ def _run(
         directories(directory, store.directory, events),
     ):
         with options.progress(len(missing)) if options.progress else nullcontext(Silent()) as heard:
-            running = (
-                execute(missing, options.jobs or available_cores(), store, events, heard)
-                if options.dask is None
-                else execute_on_cluster(missing, options.dask, store, events, heard)
-            )
+            if options.dask is None:
+                jobs, at_once = options.jobs or available_cores(), options.jobs is not None
+                running = execute(missing, jobs, store, events, heard, at_once=at_once)
+            else:
+                running = execute_on_cluster(missing, options.dask, store, events, heard)
             with closing(running):
                 rows |= {cell.key: row for cell, row in running}
         if options.strict:  # code of the user's is not tried before it runs
