@@ -13,6 +13,7 @@ from simsched.cli import names
 from simsched.cli.options import Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, parse_options, print_json, warn
 from simsched.files.errors import ConfigurationError, GraphError, TraceError, unknown_name
+from simsched.files.units import plural
 
 RECORDING_SUFFIX, MACHINE_SUFFIXES = ".parquet", (".yaml", ".yml")
 SAMPLING = "starpu_sampling"
@@ -177,8 +178,9 @@ def _summary(found: dict[str, Any]) -> list[str]:
     ]
     if graph is not None:
         lines.append(
-            f"graph {graph['edges']} edges, {graph['spawns']} spawns, {graph['blocks']} blocks, "
-            f"{graph['accesses']} accesses, kinds {', '.join(graph['kinds'])}"
+            f"graph {plural(graph['edges'], 'edge')}, {plural(graph['spawns'], 'spawn')}, "
+            f"{plural(graph['blocks'], 'block')}, "
+            f"{plural(graph['accesses'], 'access', 'accesses')}, kinds {', '.join(graph['kinds'])}"
         )
     lines.append(f"rows set aside {sum(aside.values())}")
     return lines + [f"  {count}: {reason}" for reason, count in aside.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.units import PER_PS
+from simsched.files.units import PER_PS, plural
 from simsched.policy.contract.base import EngineState
 from simsched.workload.graph import TaskGraph
 
@@ -93,7 +93,7 @@ def _number(graph: TaskGraph, task: int) -> str:
 
 
 def _begin(state: EngineState, n_left: int, limit_ps: int | None) -> str:
-    now = f"at {_seconds(state.now_ps())} with {n_left} tasks left"
+    now = f"at {_seconds(state.now_ps())} with {plural(n_left, 'task')} left"
     if limit_ps is None:
         return f"the run has stalled {now}"
     return (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from simsched.files.units import PER_PS
+from simsched.files.units import PER_PS, plural
 from simsched.machine.model import IntArray, Machine
 from simsched.names.specs import format_spec
 from simsched.policy.contract.base import Policy
@@ -88,9 +88,9 @@ class Run:
         lines = (
             f"{self.workload.name} on {self.machine.name} under {policy}",
             f"makespan {self.makespan_s:.6g} s",
-            f"{summary.n_tasks:,} tasks in {iterations} iterations{begun}",
-            f"{len(self.worker_thread)} workers, engine {self.backend}, seed {self.seed}",
-            f"{summary.n_events:,} events, {kept}",
+            f"{plural(summary.n_tasks, 'task')} in {plural(iterations, 'iteration')}{begun}",
+            f"{plural(len(self.worker_thread), 'worker')}, engine {self.backend}, seed {self.seed}",
+            f"{plural(summary.n_events, 'event')}, {kept}",
         )
         return "<Run " + "\n     ".join(lines) + ">"
 

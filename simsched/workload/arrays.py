@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.files.units import plural
 from simsched.names.shown import Shown
 
 if TYPE_CHECKING:
@@ -162,7 +163,8 @@ class GraphArrays(Shown):
         make_read_only(self)
 
     def __repr__(self) -> str:
-        return f"<TaskGraph: {self.n_tasks} tasks, {self.n_edges} edges, {self.n_blocks} blocks>"
+        counts = (self.n_tasks, "task"), (self.n_edges, "edge"), (self.n_blocks, "block")
+        return f"<TaskGraph: {', '.join(plural(*count) for count in counts)}>"
 
     @property
     def is_fixed(self) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simsched.files.errors import GraphError
+from simsched.files.units import plural
 from simsched.names.shown import Shown
 from simsched.workload.applications import Applications
 from simsched.workload.arrays import SHOWN_NAME as SHOWN_NAME
@@ -294,7 +295,7 @@ class Workload(Shown):
         return replace(self, init=init, varying=Varying(iteration), durations=None)
 
     def __repr__(self) -> str:
-        return f"<Workload {self.name}: {self.iterations} iterations of {self.graph!r}>"
+        return f"<Workload {self.name}: {plural(self.iterations, 'iteration')} of {self.graph!r}>"
 
     def validate(self) -> None:
         """Check both graphs and that they share their blocks.

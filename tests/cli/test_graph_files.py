@@ -60,14 +60,14 @@ def test_show_check_and_export_take_files_with_options(simsched):
     code, output, _ = simsched("show", "workload", SPEC)
     assert code == 0
     assert "2 tasks" in output
-    assert "1 blocks, 700 bytes of data" in output
+    assert "1 block, 700 bytes of data" in output
     document = json.loads(simsched("show", "workload", SPEC, "--json")[1])
     assert document["iteration"]["edges"] == 1
     assert {"name": "cost_unit", "value": "ops"} in document["parameters"]
     assert simsched("check", SPEC)[1].startswith("d.dot: task graph, 2 tasks, 1 edge: correct\n")
     assert simsched("export", SPEC, "o.graphml")[0] == 0
     code, output, _ = simsched("show", "workload", "o.graphml")
-    assert (code, "1 blocks, 700 bytes of data" in output) == (0, True)
+    assert (code, "1 block, 700 bytes of data" in output) == (0, True)
 
 
 @pytest.mark.parametrize(

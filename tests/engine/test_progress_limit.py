@@ -86,7 +86,7 @@ def test_nobody_is_given_up_while_tasks_are_still_to_arrive(backend: str) -> Non
     graph = replace(graph, arrival_ps=np.array([0, 100 * 10**12]))
     assert run(backend, graph, 10.0) == pytest.approx(101.0, abs=1e-4)
     late = replace(build_graph([1e9, 50e9]), arrival_ps=np.array([0, 100 * 10**12]))
-    with pytest.raises(StalledError, match=r"given up at 109 s with 1 tasks left"):
+    with pytest.raises(StalledError, match=r"given up at 109 s with 1 task left"):
         run(backend, late, 10.0)
 
 

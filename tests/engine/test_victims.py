@@ -240,7 +240,7 @@ def test_the_own_pool_may_need_several_entries_too(backend: str) -> None:
         group=(0, 0),
         instance=(1, 1),
     )
-    with pytest.raises(StalledError, match="1 tasks left: task 1 is in pool group 0 instance 1"):
+    with pytest.raises(StalledError, match="1 task left: task 1 is in pool group 0 instance 1"):
         run(backend, policy, [5, 5], [1, 2])
 
 

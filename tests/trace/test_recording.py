@@ -77,11 +77,11 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_is_shown_in_five_lines() -> None:
-    machine = load_machine("toy_1fast_3slow")
+    machine, heat = load_machine("toy_1fast_3slow"), make_small_workload("heat")
     for events in (False, True):
-        run = simulate(machine, make_small_workload("heat"), make_policy("cilk"), events=events)
+        run = simulate(machine, heat, make_policy("cilk"), events=events)
         lines = repr(run).splitlines()
         assert len(lines) == 5
         assert lines[0] == "<Run heat on toy_1fast_3slow under cilk"
-        assert lines[2].split(None, 2)[2] == "in 7 iterations after an initialisation"
+        assert lines[2].split(None, 2)[2] == f"in {heat.iterations} iterations after an initialisation"
         assert ("not kept" in lines[4]) is not events

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from simsched.files.units import plural
 from simsched.names.specs import parse_spec
 from simsched.report.description import Description, Fact, Row, Table, parameter_rows
 from simsched.workload.durations import KEY, durations_text
@@ -91,14 +92,16 @@ def _described(
 
 def _size(graph: TaskGraph) -> str:
     """Return the size of a graph as text."""
+    found = _sizes(graph)
     return (
-        "{tasks:,} tasks ({leaves:,} without children), {edges:,} edges, "
-        "{accesses:,} accesses to {access_bytes:,} bytes"
-    ).format(**_sizes(graph))
+        f"{plural(found['tasks'], 'task')} ({found['leaves']:,} without children), "
+        f"{plural(found['edges'], 'edge')}, {plural(found['accesses'], 'access', 'accesses')} to "
+        f"{plural(found['access_bytes'], 'byte')}"
+    )
 
 
 def _data(graph: TaskGraph) -> str:
-    return f"{graph.n_blocks:,} blocks, {int(graph.block_bytes.sum()):,} bytes of data"
+    return f"{plural(graph.n_blocks, 'block')}, {int(graph.block_bytes.sum()):,} bytes of data"
 
 
 def _sizes(graph: TaskGraph) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from simsched.files.errors import TraceError
-from simsched.files.units import PER_PS
+from simsched.files.units import PER_PS, plural
 from simsched.trace.importers._events import Steals, make_trace, overlapping
 from simsched.trace.importers._rows import LINE, SetAside, numbers
 from simsched.trace.importers._starpu_graph import (
@@ -227,8 +227,8 @@ def _check_submission(trace: StarpuTrace, tasks: pd.DataFrame) -> None:
     if early.any():
         line = int(tasks[LINE].to_numpy()[early].min())
         trace.aside.note(
-            f"{trace.path}:{line}: StartTime is before SubmitTime; {int(early.sum())} tasks kept "
-            "as they are"
+            f"{trace.path}:{line}: StartTime is before SubmitTime; "
+            f"{plural(int(early.sum()), 'task')} kept as given"
         )
 
 
@@ -293,7 +293,7 @@ def _priorities(trace: StarpuTrace, tasks: pd.DataFrame) -> NDArray[np.int32] | 
         line = int(tasks[LINE].to_numpy()[wrong].min())
         trace.aside.note(
             f"{trace.path}:{line}: Priority is no whole number from -{INT32_MAX} to {INT32_MAX}; "
-            f"{int(wrong.sum())} tasks kept with 0"
+            f"{plural(int(wrong.sum()), 'task')} kept with 0"
         )
     found = np.where(wrong, 0.0, stated).astype(np.int32)
     return found if found.any() else None

@@ -13,6 +13,7 @@ import pandas as pd
 
 from simsched.files.errors import GraphError, TraceError
 from simsched.files.limits import EDGES
+from simsched.files.units import plural
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import SetAside
 from simsched.workload.builder import Accesses, listed_accesses
@@ -132,7 +133,7 @@ def handle_accesses(
     if wrong:
         reason = "Handles, Modes and Sizes do not match; the task is kept without its accesses"
         first = f"{name}:{min(wrong)}"
-        aside.note(f"{first}: {reason}; {len(wrong)} tasks")
+        aside.note(f"{first}: {reason}; {plural(len(wrong), 'task')}")
     if several:
         first = f"{name}:{min(several.values())}"
         count = f"{len(several)} of {len(sizes)} handles"

@@ -10,6 +10,7 @@ import networkx as nx
 import numpy as np
 
 from simsched.files.errors import GraphError
+from simsched.files.units import plural
 from simsched.workload.graph import TaskGraph
 
 SHOWN_TASKS = 8
@@ -27,7 +28,8 @@ def check_named(graph: TaskGraph, names: Sequence[str], source: Path | str) -> N
         dots = ["..."] if len(cycle) > SHOWN_TASKS else []
         way = " -> ".join([*tasks, *dots, tasks[0]])
         raise GraphError(
-            f"{source}: found a cycle of {len(cycle)} tasks: {way}; accepted an acyclic graph"
+            f"{source}: found a cycle of {plural(len(cycle), 'task')}: {way}; "
+            "accepted an acyclic graph"
         ) from error
 
 

@@ -77,7 +77,7 @@ def test_priorities_are_kept_and_decide(task, as_csv, write):
     assert recording.workload.graph.priority.tolist() == [-3, 2**31 - 1, 0, 0, 7]
     (warning,) = (text for text in recording.details["warnings"] if "Priority" in text)
     assert "rec.tasks.csv:4: Priority is no whole number from -2147483647" in warning
-    assert warning.endswith("1 tasks kept with 0")
+    assert warning.endswith("1 task kept with 0")
     machine = make_machine(domains=1, cores_per_domain=1, ops_per_s=1e9)
     run = simulate(machine, recording.workload, make_policy("prio"), events=True)
     kind, order = run.trace.events["kind"], run.trace.events["task"]

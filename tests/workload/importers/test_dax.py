@@ -128,7 +128,7 @@ def test_where_a_file_is_written_its_size_counts(load):
             r"6: <uses link>: found 'out', accepted one of input, outp",
         ),
         ('id="ID1"', 'id="ID0"', r"8: <job id>: found task 'ID0' a second time, the first is <job"),
-        ('parent ref="ID0"', 'parent ref="ID2"', "found a cycle of 1 tasks: ID2 -> ID2"),
+        ('parent ref="ID0"', 'parent ref="ID2"', "found a cycle of 1 task: ID2 -> ID2"),
         ("</adag>", "", r"m.dax:22: column 0: not XML: no element found"),
         ("<adag ", "<dag ", r"not XML: mismatched tag"),
         (

@@ -151,7 +151,7 @@ def _with(row, column, value):
         (2, "task", 0, r":4: task 0: column 'task'"),
         (2, "task", "x", r":4: column 'task': found 'x', accepted an integer from 0"),
         (0, "parent", 9, r":2: task 3: column 'parent': found 9, accepted 0 or the number of a"),
-        (3, "parent", 4, "cycle of 1 tasks: 4 -> 4|children"),
+        (3, "parent", 4, "cycle of 1 task: 4 -> 4|children"),
         (0, "child_number", 1, r"column 'child_number': found 1, accepted a number that no other"),
         (
             0,

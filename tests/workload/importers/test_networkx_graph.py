@@ -165,7 +165,7 @@ def test_cycle_is_named():
 def test_self_loop_is_named():
     graph = _diamond()
     graph.add_edge("b", "b")
-    with pytest.raises(GraphError, match="found a cycle of 1 tasks: b -> b"):
+    with pytest.raises(GraphError, match="found a cycle of 1 task: b -> b"):
         from_networkx(graph, cost="weight", cost_unit="ops")
 
 

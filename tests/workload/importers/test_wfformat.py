@@ -417,7 +417,7 @@ SPEC, RUN = ("workflow", "specification"), ("workflow", "execution")
             ["nobody"],
             r"parents\[0\]: found 'nobody', accepted the id",
         ),
-        ((*SPEC, "tasks", 1, "parents"), ["left_1"], "a cycle of 1 tasks: left_1 -> left_1"),
+        ((*SPEC, "tasks", 1, "parents"), ["left_1"], "a cycle of 1 task: left_1 -> left_1"),
         ((*SPEC, "tasks", 0, "parents"), ["merge_1"], "found a cycle of 3 tasks: .*merge_1"),
         ((*SPEC, "tasks", 1, "inputFiles"), ["ghost"], r"inputFiles\[0\]: found file 'ghost'"),
         ((*SPEC, "files", 2, "id"), "l", r"files\[2\]: found file 'l' a second time"),
