@@ -6,7 +6,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +23,13 @@ from simsched.files.yaml_reader import Document
 from .conftest import deterministic, drastic, plain, run_document
 
 LONG = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_stays() -> Iterator[None]:
+    before = set(threading.enumerate())
+    yield
+    assert set(threading.enumerate()) <= before
 
 
 @pytest.fixture
@@ -125,7 +132,6 @@ def test_processes_help_while_a_cell_takes_long(
     while_here(monkeypatch, lambda: wait_for(lambda: len(list(stored.glob("*.json"))) == 3))
     helped = run_document(small, output=tmp_path / "out")
     assert len(started) == 1  # and this process
-    assert threading.active_count() == 1
     monkeypatch.undo()
     alone = run_document(small, output=tmp_path / "alone", jobs=1)
     assert deterministic(helped.rows) == deterministic(alone.rows)
@@ -158,7 +164,6 @@ def test_a_failure_of_a_process_ends_the_experiment(
     while_here(monkeypatch, lambda: failed.wait(LONG))
     with pytest.raises(SimschedError, match="no more memory"):
         run_document(small, output=tmp_path / "out")
-    assert threading.active_count() == 1
     assert all(is_gone(process) for process in started)
 
 
@@ -173,7 +178,6 @@ def test_an_interruption_ends_the_processes_too(
     while_here(monkeypatch, interrupt)
     with pytest.raises(Interrupted):
         run_document(small, output=tmp_path / "out")
-    assert threading.active_count() == 1
     assert all(is_gone(process) for process in started)
 
 

@@ -30,15 +30,23 @@ def test_the_file_is_a_policy_that_passes_the_battery(toy: Path, backends: list[
     assert make_policy(f"{toy}:near_stealing_h").parameters()["placement"] == "membind_hbm"
 
 
-def test_the_policy_with_a_clock_passes_the_battery(tmp_path: Path, backends: list[str]) -> None:
-    path = tmp_path / "gated.py"
-    path.write_text(CODE[3])
-    check_policy(make_policy(str(path)), backends=backends)
+def saved(name: str, folder: Path) -> Path:
+    """Save one of the guide's files, which is known by the first word of its docstring."""
+    (text,) = (text for text in CODE if text.startswith(f'"""{name.capitalize()}:'))
+    path = folder / f"{name}.py"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("name", ["gated", "roomy"])
+def test_the_policies_with_hooks_pass_the_battery(
+    name: str, tmp_path: Path, backends: list[str]
+) -> None:
+    check_policy(make_policy(str(saved(name, tmp_path))), backends=backends)
 
 
 def test_tasks_are_let_go_at_fixed_times(tmp_path: Path) -> None:
-    path = tmp_path / "gated.py"
-    path.write_text(CODE[3])
+    path = saved("gated", tmp_path)
     policy = make_policy(str(path), {"period_s": 3e-6})
     run = simulate(small_machines()["two_domains"], small_workloads()["single"], policy)
     assert run.summary.makespan_ps >= 3 * 10**6

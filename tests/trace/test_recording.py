@@ -83,5 +83,6 @@ def test_a_run_is_shown_in_five_lines() -> None:
         lines = repr(run).splitlines()
         assert len(lines) == 5
         assert lines[0] == "<Run heat on toy_1fast_3slow under cilk"
-        assert lines[2].split(None, 2)[2] == f"in {heat.iterations} iterations after an initialisation"
+        counted = f"in {heat.iterations} iterations after an initialisation"
+        assert lines[2].split(None, 2)[2] == counted
         assert ("not kept" in lines[4]) is not events
