@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from simsched.files.errors import GraphError, unknown_name
-from simsched.workload.builder import adjacency, build_graph, listed_accesses
-from simsched.workload.graph import TaskGraph
+from simsched.workload.listed import adjacency, graph_arrays, listed_accesses
 
 #: What a task may do with a block, and whether it reads, whether it writes.
 MODES = {
@@ -40,13 +39,16 @@ class _Users:
         return self.before
 
 
-def graph_from_accesses(
+def arrays_from_accesses(
     ops: Any,
     uses: Sequence[Sequence[tuple[str, str]]],
     block_bytes: Mapping[str, int],
     **arrays: Any,
-) -> TaskGraph:
-    """Return the graph; parameters and errors are those of :meth:`TaskGraph.from_accesses`."""
+) -> dict[str, Any]:
+    """Return what the graph is made of.
+
+    Parameters and errors are those of :meth:`~simsched.workload.graph.TaskGraph.from_accesses`.
+    """
     number = {name: i for i, name in enumerate(block_bytes)}
     users = {name: _Users() for name in block_bytes}
     rows: list[tuple[int, int, int, int, int]] = []
@@ -62,17 +64,17 @@ def graph_from_accesses(
             rows.append((task, number[name], size * reads, size * writes, 0))
         before += sorted(followed)
         after += [task] * len(followed)
-    graph = build_graph(
+    made = graph_arrays(
         ops,
         successors=adjacency(before, after, len(uses)),
         accessed=listed_accesses(rows, len(uses)),
         block_bytes=list(block_bytes.values()),
         **arrays,
     )
-    if graph.n_tasks != len(uses):
-        raise GraphError(f"uses: found {len(uses)} tasks, accepted {graph.n_tasks}, as many as ops")
-    graph.validate()
-    return graph
+    n_tasks = made["ops"].shape[1]
+    if n_tasks != len(uses):
+        raise GraphError(f"uses: found {len(uses)} tasks, accepted {n_tasks}, as many as ops")
+    return made
 
 
 def _check_uses(task: int, used: Sequence[tuple[str, str]], users: Mapping[str, _Users]) -> None:

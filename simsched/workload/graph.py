@@ -23,6 +23,7 @@ from simsched.workload.arrays import FloatArray as FloatArray
 from simsched.workload.arrays import GraphArrays
 from simsched.workload.arrays import Int32Array as Int32Array
 from simsched.workload.arrays import Int64Array as Int64Array
+from simsched.workload.dependences import arrays_from_accesses
 from simsched.workload.division import Division
 from simsched.workload.durations import KEY, Durations, parse_durations
 from simsched.workload.validate import validate_graph
@@ -82,9 +83,9 @@ class TaskGraph(GraphArrays):
         >>> [graph.succ[i:j].tolist() for i, j in zip(graph.succ_ptr, graph.succ_ptr[1:])]
         [[1, 2], [3], [3], []]
         """
-        from simsched.workload.dependences import graph_from_accesses  # which builds graphs
-
-        return graph_from_accesses(ops, uses, block_bytes, **arrays)
+        graph = cls(**arrays_from_accesses(ops, uses, block_bytes, **arrays))
+        graph.validate()
+        return graph
 
     def validate(self) -> None:
         """Check that the arrays are consistent and the graph can be executed.

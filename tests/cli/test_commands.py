@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from simsched.machine import list_machines, load_machine
+from simsched.engine.conformance import cases
 
 from .conftest import Command
 
@@ -182,7 +182,7 @@ def test_conformance_of_one_case_family(simsched: Command) -> None:
     assert document["cases"] >= 8
     # Programs for cores are refused on machines with processors of other kinds, unless these have
     # memory of their own and may be left alone.
-    machines = [load_machine(name) for name in list_machines()]
+    machines = [machine for machine, *_ in cases(["work_sharing"], ["fork_join"])]
     others = [
         machine.name
         for machine in machines
