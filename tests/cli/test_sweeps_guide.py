@@ -47,7 +47,8 @@ def test_local_commands(simsched: Command) -> None:
     assert more.count("\n") < run.count("\n")
     assert "24 runs simulated" in again
     names = [path.name for path in Path("results/sweep").iterdir() if path.is_file()]
-    assert sorted(names) == ["bandwidth.png", "comparison.png", "runs.parquet", "summary.json"]
+    pictures = ["bandwidth.png", "comparison.png", "matrix.png"]
+    assert sorted(names) == [*pictures, "runs.parquet", "summary.json"]
     assert all(f"  {name} " in GUIDE for name in names)
     assert len(list(Path("results/sweep/cells").iterdir())) == 36  # three seeds
 

@@ -32,7 +32,8 @@ def runnable(page: Path) -> list[Block]:
 
 def marked(page: Path) -> object:
     slow = any(block.mark == "slow" for block in BLOCKS[page])
-    return pytest.param(page, id=name_of(page), marks=[pytest.mark.slow] if slow else [])
+    marks = [pytest.mark.slow, pytest.mark.timeout(1200)] if slow else []
+    return pytest.param(page, id=name_of(page), marks=marks)
 
 
 @pytest.mark.parametrize("page", [marked(page) for page in PAGES if runnable(page)])
