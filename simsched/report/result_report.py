@@ -157,7 +157,11 @@ def _plain(table: Table) -> dict[str, Any]:
     """Return a table of the terminal as plain text."""
     columns = [[str(cell) for cell in column.cells] for column in table.columns]
     heads = [str(column.header) for column in table.columns]
-    return {"title": str(table.title), "head": heads, "rows": list(zip(*columns, strict=True))}
+    return {
+        "title": str(table.title or ""),
+        "head": heads,
+        "rows": list(zip(*columns, strict=True)),
+    }
 
 
 def _different(cells: Sequence[Any], key: Callable[[Any], str | tuple[str, ...]]) -> list[Any]:

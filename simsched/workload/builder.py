@@ -1,8 +1,8 @@
 """Arrays in, :class:`~simsched.workload.graph.TaskGraph` out.
 
-Generators and importers produce lists of edges and accesses; the functions here sort them into
-compressed sparse row form, fill in what was not given and keep the order in which edges were
-listed.
+Generators and importers produce lists of edges and accesses. What sorts them into compressed sparse
+row form stands in :mod:`simsched.workload.listed`, what fills in the rest in `TaskGraph.build`;
+all of it is imported from here.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from simsched.workload.listed import Accesses as Accesses
 from simsched.workload.listed import Adjacency as Adjacency
 from simsched.workload.listed import accesses as accesses
 from simsched.workload.listed import adjacency as adjacency
-from simsched.workload.listed import graph_arrays
 from simsched.workload.listed import listed_accesses as listed_accesses
 
 MAX_TASKS = 2**28
 MAX_DATA_BYTES = 2**60
 LAST_ARRIVAL_S = 2**62 * 1e-12  #: simulated time ends there
+
+build_graph = TaskGraph.build  # what generators and importers call it
 
 
 class Overlaps(NamedTuple):
@@ -112,97 +113,6 @@ def distinct(keys: Int64Array) -> Int64Array:
     """
     keys = np.sort(keys)
     return keys[np.diff(keys, prepend=keys[:1] - 1) > 0]
-
-
-def build_graph(
-    ops: ArrayLike,
-    *,
-    join_ops: ArrayLike | None = None,
-    kinds: Sequence[str] = ("cpu",),
-    task_class: ArrayLike | None = None,
-    class_names: Sequence[str] = ("task",),
-    children: Adjacency | None = None,
-    successors: Adjacency | None = None,
-    accessed: Accesses | None = None,
-    block_bytes: ArrayLike = (),
-    creation_ops: ArrayLike | None = None,
-    arrival_ps: ArrayLike | None = None,
-    detached: ArrayLike | None = None,
-    occupancy: ArrayLike | None = None,
-    synchronous: ArrayLike | None = None,
-    priority: ArrayLike | None = None,
-    access_share: ArrayLike | None = None,
-    access_after: ArrayLike | None = None,
-    access_final: ArrayLike | None = None,
-    alternate_block: ArrayLike | None = None,
-    device_efficiency: ArrayLike | None = None,
-    codelets: Sequence[str] | None = None,
-    task_names: Sequence[str] | None = None,
-) -> TaskGraph:
-    """Return a task graph; what is not given is zero, empty, one kind or one class.
-
-    Parameters
-    ----------
-    ops : array_like of float, shape (n_tasks,) or (n_kinds, n_tasks)
-        Operations of the bodies.
-    join_ops : array_like of float, shape as `ops`, optional
-        Operations of the joins, 0 by default.
-    kinds : sequence of str
-        Processor kinds, ``("cpu",)`` by default.
-    task_class : array_like of int, shape (n_tasks,), optional
-        Class of each task, 0 by default.
-    class_names : sequence of str
-        Names of the classes, ``("task",)`` by default.
-    children, successors : Adjacency, optional
-        Spawn tree and dataflow edges, none by default.
-    accessed : Accesses, optional
-        None by default.
-    block_bytes : array_like of int, shape (n_blocks,)
-        Sizes of the blocks, none by default.
-    creation_ops, arrival_ps : array_like, shape (n_tasks,), optional
-        0 by default.
-    detached, occupancy, synchronous, priority : array_like, shape (n_tasks,), optional
-        As in `TaskGraph`; none by default.
-    access_share, access_after, access_final : array_like, shape (n_accesses,), optional
-        As in `TaskGraph`, in the order of `accessed`; none by default.
-    alternate_block : array_like of int, shape (n_blocks,), optional
-        As in `TaskGraph`; none by default.
-    device_efficiency : array_like of float, shape (n_classes,), optional
-        As in `TaskGraph`; none by default.
-    codelets, task_names : sequence of str, optional
-        Of each class and of each task; none by default.
-
-    Returns
-    -------
-    TaskGraph
-        Not validated yet; `Workload.validate` does that.
-    """
-    return TaskGraph(
-        **graph_arrays(
-            ops,
-            join_ops=join_ops,
-            kinds=kinds,
-            task_class=task_class,
-            class_names=class_names,
-            children=children,
-            successors=successors,
-            accessed=accessed,
-            block_bytes=block_bytes,
-            creation_ops=creation_ops,
-            arrival_ps=arrival_ps,
-            detached=detached,
-            occupancy=occupancy,
-            synchronous=synchronous,
-            priority=priority,
-            access_share=access_share,
-            access_after=access_after,
-            access_final=access_final,
-            alternate_block=alternate_block,
-            device_efficiency=device_efficiency,
-            codelets=codelets,
-            task_names=task_names,
-        )
-    )
 
 
 def last_writes(accessed: Accesses) -> BoolArray:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from simsched.files.errors import GraphError, unknown_name
-from simsched.workload.listed import adjacency, graph_arrays, listed_accesses
+from simsched.workload.listed import Accesses, Adjacency, adjacency, listed_accesses
 
 #: What a task may do with a block, and whether it reads, whether it writes.
 MODES = {
@@ -39,16 +39,17 @@ class _Users:
         return self.before
 
 
-def arrays_from_accesses(
-    ops: Any,
-    uses: Sequence[Sequence[tuple[str, str]]],
-    block_bytes: Mapping[str, int],
-    **arrays: Any,
-) -> dict[str, Any]:
-    """Return what the graph is made of.
+class Dependences(TypedDict):
+    """What follows from the uses of blocks: arguments of `TaskGraph.build`."""
 
-    Parameters and errors are those of :meth:`~simsched.workload.graph.TaskGraph.from_accesses`.
-    """
+    successors: Adjacency
+    accessed: Accesses
+
+
+def dependences(
+    uses: Sequence[Sequence[tuple[str, str]]], block_bytes: Mapping[str, int]
+) -> Dependences:
+    """Return edges and accesses; parameters and errors are those of `TaskGraph.from_accesses`."""
     number = {name: i for i, name in enumerate(block_bytes)}
     users = {name: _Users() for name in block_bytes}
     rows: list[tuple[int, int, int, int, int]] = []
@@ -64,17 +65,10 @@ def arrays_from_accesses(
             rows.append((task, number[name], size * reads, size * writes, 0))
         before += sorted(followed)
         after += [task] * len(followed)
-    made = graph_arrays(
-        ops,
+    return Dependences(
         successors=adjacency(before, after, len(uses)),
         accessed=listed_accesses(rows, len(uses)),
-        block_bytes=list(block_bytes.values()),
-        **arrays,
     )
-    n_tasks = made["ops"].shape[1]
-    if n_tasks != len(uses):
-        raise GraphError(f"uses: found {len(uses)} tasks, accepted {n_tasks}, as many as ops")
-    return made
 
 
 def _check_uses(task: int, used: Sequence[tuple[str, str]], users: Mapping[str, _Users]) -> None:

@@ -23,9 +23,10 @@ from simsched.workload.arrays import FloatArray as FloatArray
 from simsched.workload.arrays import GraphArrays
 from simsched.workload.arrays import Int32Array as Int32Array
 from simsched.workload.arrays import Int64Array as Int64Array
-from simsched.workload.dependences import arrays_from_accesses
+from simsched.workload.dependences import dependences
 from simsched.workload.division import Division
 from simsched.workload.durations import KEY, Durations, parse_durations
+from simsched.workload.listed import MAX_INDEX, Accesses, Adjacency, accesses, by_kind, filled
 from simsched.workload.validate import validate_graph
 from simsched.workload.varying import Varying
 
@@ -36,6 +37,114 @@ class TaskGraph(GraphArrays):
 
     Its arrays are those of :class:`~simsched.workload.arrays.GraphArrays`.
     """
+
+    @classmethod
+    def build(
+        cls,
+        ops: ArrayLike,
+        *,
+        join_ops: ArrayLike | None = None,
+        kinds: Sequence[str] = ("cpu",),
+        task_class: ArrayLike | None = None,
+        class_names: Sequence[str] = ("task",),
+        children: Adjacency | None = None,
+        successors: Adjacency | None = None,
+        accessed: Accesses | None = None,
+        block_bytes: ArrayLike = (),
+        creation_ops: ArrayLike | None = None,
+        arrival_ps: ArrayLike | None = None,
+        detached: ArrayLike | None = None,
+        occupancy: ArrayLike | None = None,
+        synchronous: ArrayLike | None = None,
+        priority: ArrayLike | None = None,
+        access_share: ArrayLike | None = None,
+        access_after: ArrayLike | None = None,
+        access_final: ArrayLike | None = None,
+        alternate_block: ArrayLike | None = None,
+        device_efficiency: ArrayLike | None = None,
+        codelets: Sequence[str] | None = None,
+        task_names: Sequence[str] | None = None,
+    ) -> TaskGraph:
+        """Return a task graph; what is not given is zero, empty, one kind or one class.
+
+        Parameters
+        ----------
+        ops : array_like of float, shape (n_tasks,) or (n_kinds, n_tasks)
+            Operations of the bodies.
+        join_ops : array_like of float, shape as `ops`, optional
+            Operations of the joins, 0 by default.
+        kinds : sequence of str
+            Processor kinds, ``("cpu",)`` by default.
+        task_class : array_like of int, shape (n_tasks,), optional
+            Class of each task, 0 by default.
+        class_names : sequence of str
+            Names of the classes, ``("task",)`` by default.
+        children, successors : Adjacency, optional
+            Spawn tree and dataflow edges, none by default.
+        accessed : Accesses, optional
+            None by default.
+        block_bytes : array_like of int, shape (n_blocks,)
+            Sizes of the blocks, none by default.
+        creation_ops, arrival_ps : array_like, shape (n_tasks,), optional
+            0 by default.
+        detached, occupancy, synchronous, priority : array_like, shape (n_tasks,), optional
+            As in the graph; none by default.
+        access_share, access_after, access_final : array_like, shape (n_accesses,), optional
+            As in the graph, in the order of `accessed`; none by default.
+        alternate_block : array_like of int, shape (n_blocks,), optional
+            As in the graph; none by default.
+        device_efficiency : array_like of float, shape (n_classes,), optional
+            As in the graph; none by default.
+        codelets, task_names : sequence of str, optional
+            Of each class and of each task; none by default.
+
+        Returns
+        -------
+        TaskGraph
+            Not validated yet; `Workload.validate` does that.
+        """
+        costs = by_kind(ops)
+        n_tasks = costs.shape[1]
+        if n_tasks > MAX_INDEX:
+            raise GraphError(f"tasks: found {n_tasks}, accepted at most {MAX_INDEX}")
+        none = Adjacency(np.zeros(n_tasks + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
+        tree = none if children is None else children
+        flow = none if successors is None else successors
+        access = accesses((), (), (), (), n_tasks) if accessed is None else accessed
+        return cls(
+            ops=costs,
+            join_ops=np.zeros_like(costs) if join_ops is None else by_kind(join_ops),
+            kinds=tuple(kinds),
+            task_class=filled(task_class, n_tasks, np.int32),
+            class_names=tuple(class_names),
+            child_ptr=tree.ptr,
+            child=tree.target,
+            succ_ptr=flow.ptr,
+            succ=flow.target,
+            access_ptr=access.ptr,
+            join_access=access.join,
+            access_block=access.block,
+            read_bytes=access.read_bytes,
+            written_bytes=access.written_bytes,
+            block_bytes=np.ascontiguousarray(block_bytes, dtype=np.int64),
+            creation_ops=filled(creation_ops, n_tasks, np.float64),
+            arrival_ps=filled(arrival_ps, n_tasks, np.int64),
+            detached=None if detached is None else filled(detached, n_tasks, np.bool_),
+            occupancy=None if occupancy is None else filled(occupancy, n_tasks, np.int32),
+            synchronous=None if synchronous is None else filled(synchronous, n_tasks, np.bool_),
+            priority=None if priority is None else filled(priority, n_tasks, np.int32),
+            access_share=None if access_share is None else np.array(access_share, np.float64),
+            access_after=None if access_after is None else np.array(access_after, np.int32),
+            access_final=None if access_final is None else np.array(access_final, np.bool_),
+            alternate_block=None
+            if alternate_block is None
+            else np.array(alternate_block, np.int32),
+            device_efficiency=(
+                None if device_efficiency is None else np.array(device_efficiency, np.float64)
+            ),
+            codelets=None if codelets is None else tuple(codelets),
+            task_names=None if task_names is None else tuple(task_names),
+        )
 
     @classmethod
     def from_accesses(
@@ -62,7 +171,7 @@ class TaskGraph(GraphArrays):
         block_bytes : mapping of str to int
             Size of every block.
         **arrays
-            Further ones of :func:`~simsched.workload.builder.build_graph`, such as `kinds`,
+            Further ones of `build`, such as `kinds`,
             `task_class` or `priority`.
 
         Returns
@@ -83,7 +192,12 @@ class TaskGraph(GraphArrays):
         >>> [graph.succ[i:j].tolist() for i, j in zip(graph.succ_ptr, graph.succ_ptr[1:])]
         [[1, 2], [3], [3], []]
         """
-        graph = cls(**arrays_from_accesses(ops, uses, block_bytes, **arrays))
+        found = dependences(uses, block_bytes)
+        graph = cls.build(ops, **found, block_bytes=list(block_bytes.values()), **arrays)
+        if graph.n_tasks != len(uses):
+            raise GraphError(
+                f"uses: found {len(uses)} tasks, accepted {graph.n_tasks}, as many as ops"
+            )
         graph.validate()
         return graph
 

@@ -6,7 +6,7 @@ Lists are sorted into compressed sparse row form; the order in which edges were 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -124,77 +124,6 @@ def listed_accesses(rows: Sequence[tuple[int, ...]], n_tasks: int) -> Accesses:
     return accesses(task, block, read, written, n_tasks, in_join=in_join)
 
 
-def graph_arrays(
-    ops: ArrayLike,
-    *,
-    join_ops: ArrayLike | None = None,
-    kinds: Sequence[str] = ("cpu",),
-    task_class: ArrayLike | None = None,
-    class_names: Sequence[str] = ("task",),
-    children: Adjacency | None = None,
-    successors: Adjacency | None = None,
-    accessed: Accesses | None = None,
-    block_bytes: ArrayLike = (),
-    creation_ops: ArrayLike | None = None,
-    arrival_ps: ArrayLike | None = None,
-    detached: ArrayLike | None = None,
-    occupancy: ArrayLike | None = None,
-    synchronous: ArrayLike | None = None,
-    priority: ArrayLike | None = None,
-    access_share: ArrayLike | None = None,
-    access_after: ArrayLike | None = None,
-    access_final: ArrayLike | None = None,
-    alternate_block: ArrayLike | None = None,
-    device_efficiency: ArrayLike | None = None,
-    codelets: Sequence[str] | None = None,
-    task_names: Sequence[str] | None = None,
-) -> dict[str, Any]:
-    """Return what a task graph is made of; what is not given is zero, empty, one kind or one class.
-
-    Parameters are those of :func:`~simsched.workload.builder.build_graph`.
-    """
-    costs = _by_kind(ops)
-    n_tasks = costs.shape[1]
-    if n_tasks > MAX_INDEX:
-        raise GraphError(f"tasks: found {n_tasks}, accepted at most {MAX_INDEX}")
-    none = Adjacency(np.zeros(n_tasks + 1, dtype=np.int64), np.zeros(0, dtype=np.int32))
-    tree = none if children is None else children
-    flow = none if successors is None else successors
-    access = accesses((), (), (), (), n_tasks) if accessed is None else accessed
-    return {
-        "ops": costs,
-        "join_ops": np.zeros_like(costs) if join_ops is None else _by_kind(join_ops),
-        "kinds": tuple(kinds),
-        "task_class": _filled(task_class, n_tasks, np.int32),
-        "class_names": tuple(class_names),
-        "child_ptr": tree.ptr,
-        "child": tree.target,
-        "succ_ptr": flow.ptr,
-        "succ": flow.target,
-        "access_ptr": access.ptr,
-        "join_access": access.join,
-        "access_block": access.block,
-        "read_bytes": access.read_bytes,
-        "written_bytes": access.written_bytes,
-        "block_bytes": np.ascontiguousarray(block_bytes, dtype=np.int64),
-        "creation_ops": _filled(creation_ops, n_tasks, np.float64),
-        "arrival_ps": _filled(arrival_ps, n_tasks, np.int64),
-        "detached": None if detached is None else _filled(detached, n_tasks, np.bool_),
-        "occupancy": None if occupancy is None else _filled(occupancy, n_tasks, np.int32),
-        "synchronous": None if synchronous is None else _filled(synchronous, n_tasks, np.bool_),
-        "priority": None if priority is None else _filled(priority, n_tasks, np.int32),
-        "access_share": None if access_share is None else np.array(access_share, np.float64),
-        "access_after": None if access_after is None else np.array(access_after, np.int32),
-        "access_final": None if access_final is None else np.array(access_final, np.bool_),
-        "alternate_block": None if alternate_block is None else np.array(alternate_block, np.int32),
-        "device_efficiency": (
-            None if device_efficiency is None else np.array(device_efficiency, np.float64)
-        ),
-        "codelets": None if codelets is None else tuple(codelets),
-        "task_names": None if task_names is None else tuple(task_names),
-    }
-
-
 def _group(
     keys: Int64Array, n_groups: int, what: str, scale: int = 1
 ) -> tuple[Int64Array | None, Int64Array]:
@@ -218,12 +147,12 @@ def _group(
     return tagged & 0xFFFFFFFF, ptr
 
 
-def _by_kind(values: ArrayLike) -> FloatArray:
+def by_kind(values: ArrayLike) -> FloatArray:
     """Return costs as a contiguous matrix with one row per processor kind."""
     return np.ascontiguousarray(np.atleast_2d(np.asarray(values, dtype=np.float64)))
 
 
-def _filled(values: ArrayLike | None, n_tasks: int, dtype: type[Scalar]) -> NDArray[Scalar]:
+def filled(values: ArrayLike | None, n_tasks: int, dtype: type[Scalar]) -> NDArray[Scalar]:
     """Return `values` as a contiguous array of `dtype`, zeros when they are not given."""
     if values is None:
         return np.zeros(n_tasks, dtype=dtype)

@@ -17,10 +17,10 @@ from simsched.trace.importers._rows import SetAside
 from simsched.trace.importers._slices import LIMIT_PS, Row, trace_of
 from simsched.trace.recording import Recording, recording_from
 from simsched.trace.schema import NONE, EventKind
+from simsched.workload.listed import MAX_INDEX
 
 TIMELINE = b"timeline"
 ITERATION_ENDS = (EventKind.ITERATION_START, EventKind.ITERATION_END)
-MAX_NUMBER = 2**31 - 1
 Number = Annotated[int, Field(gt=-LIMIT_PS, lt=LIMIT_PS)]
 Stretch = tuple[int, int, int, int]  # start, end, worker and whether it was lost
 
@@ -79,9 +79,9 @@ def _iterations(path: Path, beside: _Beside) -> list[Row]:
         if kind not in ITERATION_ENDS:
             accepted = " or ".join(f"{end:d}" for end in ITERATION_ENDS)
             raise TraceError(f"{where}: kind: found {kind}, accepted {accepted}")
-        if not 0 <= number <= MAX_NUMBER or not 0 <= size <= MAX_NUMBER:
+        if not 0 <= number <= MAX_INDEX or not 0 <= size <= MAX_INDEX:
             raise TraceError(
-                f"{where}: found iteration {number} of {size} tasks, accepted 0 to {MAX_NUMBER}"
+                f"{where}: found iteration {number} of {size} tasks, accepted 0 to {MAX_INDEX}"
             )
         phase = -1 if kind == EventKind.ITERATION_START else 2
         rows.append((time, phase, kind, NONE, NONE, number, size))
@@ -97,10 +97,10 @@ def _check(
     for (iteration, task), every in stretches.items():
         n_tasks = init if iteration == 0 else recording.n_tasks
         worker = max(s[2] for s in every)
-        if not 0 <= iteration <= MAX_NUMBER or not 0 <= task < n_tasks:
+        if not 0 <= iteration <= MAX_INDEX or not 0 <= task < n_tasks:
             raise TraceError(
                 f"{path}: found task {task} of iteration {iteration}, accepted tasks 0 to "
-                f"{n_tasks - 1} of iterations 0 to {MAX_NUMBER}"
+                f"{n_tasks - 1} of iterations 0 to {MAX_INDEX}"
             )
         if worker >= recording.n_workers or min(s[2] for s in every) < 0:
             raise TraceError(

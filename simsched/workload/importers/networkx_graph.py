@@ -273,7 +273,7 @@ def _check_costs(tasks: list[Attributes], kinds: list[str]) -> None:
     for task in tasks:
         lacking = [key for key in needed if task.get(key) is None]
         if lacking:
-            rest = ", ".join(dict.fromkeys(("task", *OF_NODES, "join_ops_KIND")))
+            rest = ", ".join(("task", *OF_NODES, "join_ops_KIND"))
             raise GraphError(
                 f"{task.where}: found no {' and no '.join(lacking)}, accepted a node with "
                 f"{' and '.join(needed)}, one for each of the graph's kinds; all else has defaults "

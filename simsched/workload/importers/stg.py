@@ -30,6 +30,7 @@ from simsched.workload.graph import Workload
 from simsched.workload.importers._foreign import Meaning, read_foreign
 from simsched.workload.importers._source import number, size, whole
 from simsched.workload.importers.registry import importer
+from simsched.workload.listed import MAX_INDEX
 
 # Possessive, as what follows a blank line may be another one: never is a blank looked at twice.
 SKIPPED = rb"(?:\s|#[^\n]*+\n)*+"
@@ -40,7 +41,6 @@ HEAD = re.compile(
     + rb"\d++[ \t]++[\d.]++[ \t]++0[ \t]*+\r?\n"
 )
 DUMMIES = 2
-MAX_NUMBER = 2**31 - 1
 
 
 class _Row(NamedTuple):
@@ -135,7 +135,7 @@ def _graph(lines: _Lines) -> nx.DiGraph[Any]:
             f"{lines.path}:{first.line}: found {len(first.words)} numbers, accepted the number of "
             "tasks and possibly that of processors"
         )
-    stated = whole(first.words[0], lines.where(first, "number of tasks"), most=MAX_NUMBER)
+    stated = whole(first.words[0], lines.where(first, "number of tasks"), most=MAX_INDEX)
     graph: nx.DiGraph[Any] = nx.DiGraph(name=lines.path.name.partition(".")[0])
     edges: list[tuple[_Row, int, int, float | None]] = []
     while lines.rows:
@@ -164,11 +164,11 @@ def _task(
             f"{lines.path}:{row.line}: found {shown(' '.join(row.words))}, accepted a task: its "
             "number, its time and how many predecessors it has"
         )
-    task = whole(row.words[0], lines.where(row, "number of the task"), most=MAX_NUMBER)
+    task = whole(row.words[0], lines.where(row, "number of the task"), most=MAX_INDEX)
     if task in graph:
         raise GraphError(f"{lines.path}:{row.line}: found task {task} a second time")
     graph.add_node(task, time=number(row.words[1], lines.where(row, f"task {task}: time")))
-    count = whole(row.words[2], lines.where(row, f"task {task}: predecessors"), most=MAX_NUMBER)
+    count = whole(row.words[2], lines.where(row, f"task {task}: predecessors"), most=MAX_INDEX)
     rest = row.words[3:]
     pairs: list[tuple[_Row, list[str]]]
     if not rest and count:
@@ -192,7 +192,7 @@ def _task(
     return task, [
         (
             at,
-            whole(words[0], lines.where(at, f"task {task}: predecessor"), most=MAX_NUMBER),
+            whole(words[0], lines.where(at, f"task {task}: predecessor"), most=MAX_INDEX),
             number(words[1], lines.where(at, f"task {task}: communication"))
             if len(words) == 2
             else None,

@@ -34,6 +34,7 @@ from simsched.workload.importers._foreign import ONLY_KIND, Meaning, Speed, read
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers._source import number, size, whole
 from simsched.workload.importers.registry import importer
+from simsched.workload.listed import MAX_INDEX
 
 BLOCK = re.compile(r"@(\w+)\s+(\d+)\s*\{")
 VALUE = re.compile(r"@\w+\s+[-+.\deE]+")
@@ -42,7 +43,6 @@ ARC = re.compile(r"ARC\s+(\S+)\s+FROM\s+(\S+)\s+TO\s+(\S+)\s+TYPE\s+(\S+)(?:\s.*
 GRAPH = "TASK_GRAPH"
 KEY, VALID = "type", "valid"
 CLASS = "class of the task"  # no column is called so, as names of columns have no blanks
-MAX_NUMBER = 2**31 - 1
 Table = str | Mapping[str, str]
 
 
@@ -249,7 +249,7 @@ def _begin(document: _Document, where: str, text: str) -> tuple[str, _Table]:
     if match is None:
         raise GraphError(f"{where}: found {shown(text)}, accepted a block, @NAME NUMBER {{")
     name = f"{match[1]} {match[2]}"
-    graph = whole(match[2], where, most=MAX_NUMBER) if match[1] == GRAPH else None
+    graph = whole(match[2], where, most=MAX_INDEX) if match[1] == GRAPH else None
     if name in document.tables or graph in document.graphs:
         raise GraphError(f"{where}: found {name} a second time")
     if graph is not None:
@@ -266,10 +266,10 @@ def _read_graph_line(document: _Document, where: str, line: int, text: str) -> N
     if task is not None:
         if task[1] in document.tasks:
             raise GraphError(f"{where}: found task {task[1]!r} a second time")
-        kind = whole(task[2], f"{where}: task {task[1]}: type", most=MAX_NUMBER)
+        kind = whole(task[2], f"{where}: task {task[1]}: type", most=MAX_INDEX)
         document.tasks[task[1]] = kind, owner
     elif arc is not None:
-        kind = whole(arc[4], f"{where}: arc {arc[1]}: type", most=MAX_NUMBER)
+        kind = whole(arc[4], f"{where}: arc {arc[1]}: type", most=MAX_INDEX)
         document.arcs.append((line, arc[2], arc[3], kind, owner))
     elif text.split()[:1] in (["TASK"], ["ARC"]):
         raise GraphError(
@@ -285,5 +285,5 @@ def _read_row(table: _Table, where: str, line: int, words: list[str]) -> None:
             f"{where}: found {len(words)} values, accepted {len(table.columns)}: "
             f"{', '.join(table.columns)}"
         )
-    kind = whole(words[0], f"{where}: {KEY}", most=MAX_NUMBER)
+    kind = whole(words[0], f"{where}: {KEY}", most=MAX_INDEX)
     table.rows.setdefault(kind, (line, dict(zip(table.columns, words, strict=True))))
