@@ -1,7 +1,8 @@
 """Arrows between slices as edges of the graph that was executed.
 
 An arrow has steps with one key: a beginning, steps on its way and ends. A step belongs to the
-innermost slice around it, to the next one that begins on its thread, or is one itself. From each
+innermost task around it, to the next slice that begins on its thread, or is one itself. Where that
+next slice is no task, it belongs to the task that the slice is inside of. From each
 step to the next one leads an edge between their slices. An edge says that the second task waits for
 the first one, so it is set aside where the second had started before the first ended.
 """
@@ -40,7 +41,7 @@ class Step:
     key: Hashable
     thread: Thread
     time: int
-    #: whether it belongs to the next slice that begins, not to the one around it
+    #: whether it belongs to the next slice that begins, task or not, rather than the task around it
     to_next: bool = False
     #: whether it rather belongs to the slice that ends then than to the one that begins
     at_end: bool = False
@@ -121,8 +122,11 @@ def _bound(found: Found, steps: list[Step]) -> dict[int, Slice]:
     by_event: dict[int, Slice] = {}
     asked: dict[Thread, list[Step]] = {}
     result: dict[int, Slice] = {}
+    beside = {thread: [t - found.origin for t in ts] for thread, ts in found.beside.items()}
     for piece in found.slices:
-        if piece.task >= 0:
+        if piece.task < 0:
+            beside.setdefault(piece.thread, []).append(piece.start)
+        else:
             slices.setdefault(piece.thread, []).append(piece)
             by_event[piece.event] = piece
     for step in steps:
@@ -132,23 +136,32 @@ def _bound(found: Found, steps: list[Step]) -> dict[int, Slice]:
             result[step.event] = by_event[step.event]
     for thread, wanted in asked.items():
         here = sorted(slices.get(thread, ()), key=lambda s: (s.start, -s.end, s.event))
-        _bind_thread(here, wanted, found.origin, result)
+        starts = sorted([*beside.get(thread, ()), *(piece.start for piece in here)])
+        _bind_thread(here, _moments(wanted, starts, found.origin), result)
     return result
 
 
-def _bind_thread(
-    slices: list[Slice], steps: Iterable[Step], origin: int, result: dict[int, Slice]
-) -> None:
-    """Find the slices of the steps of one thread."""
-    open_ones: list[Slice] = []
-    place = 0
-    for step in sorted(steps, key=lambda s: (s.time, not s.to_next)):
+def _moments(steps: list[Step], starts: list[int], origin: int) -> list[tuple[int, Step]]:
+    """Return when each step counts, in order: those that belong to the next slice, at its start."""
+    moments = []
+    for step in steps:
         time = step.time - origin
         if step.to_next:
-            following = bisect_left(slices, time, lo=place, key=lambda piece: piece.start)
-            if following < len(slices):
-                result[step.event] = slices[following]
-            continue
+            following = bisect_left(starts, time)
+            if following == len(starts):
+                continue
+            time = starts[following]
+        moments.append((time, step))
+    return sorted(moments, key=lambda moment: moment[0])
+
+
+def _bind_thread(
+    slices: list[Slice], moments: Iterable[tuple[int, Step]], result: dict[int, Slice]
+) -> None:
+    """Find the tasks of the steps of one thread."""
+    open_ones: list[Slice] = []
+    place = 0
+    for time, step in moments:
         while place < len(slices) and slices[place].start <= time:
             open_ones.append(slices[place])
             place += 1
@@ -156,5 +169,8 @@ def _bind_thread(
         later = [piece for piece in open_ones if piece.end > time]
         earlier = [piece for piece in open_ones if piece.start < time]
         around = (earlier if step.at_end else later) or open_ones
-        if around:
+        begun = [piece for piece in open_ones if step.to_next and piece.start == time]
+        if begun:
+            result[step.event] = begun[0]
+        elif around:
             result[step.event] = around[-1]

@@ -24,6 +24,8 @@ LIMIT_PS = 2**62
 OVERLAPPING = "slice that begins inside another one of its thread and ends after it"
 Thread = tuple[Any, Any]
 Row = tuple[int, int, int, int, int, int, int]
+#: Beginning or end of a slice: time, event, phase, arguments, name, whether it may be a task's.
+PairRow = tuple[int, int, str, dict[str, Any], str, bool]
 
 
 @dataclass(slots=True)
@@ -54,9 +56,9 @@ class Found:
     format: str
     slices: list[Slice] = field(default_factory=list)
     iterations: list[Slice] = field(default_factory=list)
-    pairs: dict[Thread, list[tuple[int, int, str, dict[str, Any], str]]] = field(
-        default_factory=dict
-    )
+    #: When slices begin that are no tasks, as the file counts.
+    beside: dict[Thread, list[int]] = field(default_factory=dict)
+    pairs: dict[Thread, list[PairRow]] = field(default_factory=dict)
     threads: dict[Thread, str] = field(default_factory=dict)
     processes: dict[Any, str] = field(default_factory=dict)
     order: dict[Thread, int] = field(default_factory=dict)

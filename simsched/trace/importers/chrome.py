@@ -12,9 +12,9 @@ and count from the first slice.
 
 Arrows, ``s``, ``t`` and ``f`` of one category, name and ``id`` (or ``id2``, whose ``local`` counts
 in one process only), or slices with one ``bind_id``, are the edges of the graph, as
-:mod:`~simsched.trace.importers._slice_arrows` says. ``f`` belongs to the next slice of its thread
-unless ``bp`` is "e". Of slices with ``bind_id``, those with ``flow_in`` wait for the last one
-before them that has ``flow_out``.
+:mod:`~simsched.trace.importers._slice_arrows` says. ``f`` belongs to the next slice of its thread,
+of whatever category, unless ``bp`` is "e". Of slices with ``bind_id``, those with ``flow_in`` wait
+for the last one before them that has ``flow_out``.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from simsched.trace.importers._slice_arrows import PHASES, Step, with_graph
 from simsched.trace.importers._slices import (
     LIMIT_PS,
     Found,
+    PairRow,
     Row,
     Slice,
     foreign_recording,
@@ -152,12 +153,14 @@ def _take(
         return
     categories = str(event.get("cat", "")).split(",")
     is_iteration = category == "task" and "iteration" in categories and phase == "X"
-    # The end of a pair need not repeat its category; what belongs to no pair is sorted out later.
+    # The end of a pair need not repeat its category.
     wanted = category is None or category in categories or (phase == "E" and "cat" not in event)
     if phase in PHASES or "bind_id" in event:
         _take_arrow(found, number, event, steps)
-    if phase not in ("X", "B", "E") or not (wanted or is_iteration):
+    is_task = phase in ("X", "B", "E") and (wanted or is_iteration)
+    if not is_task:
         found.others[phase] += 1
+        _take_beside(found, number, event)
         return
     pid, tid = _identity(event.get("pid")), _identity(event.get("tid"))
     start, name = _picoseconds(event.get("ts")), event.get("name", "")
@@ -171,7 +174,7 @@ def _take(
     given = event.get("args")
     args = {k: given[k] for k in OWN_ARGS if k in given} if isinstance(given, dict) else {}
     if phase != "X":
-        found.pairs.setdefault(thread, []).append((start, number, phase, args, name))
+        found.pairs.setdefault(thread, []).append((start, number, phase, args, name, True))
     elif (length := _picoseconds(event.get("dur"))) is None:
         found.set_aside(NO_END, number)
     elif length < 0:
@@ -180,6 +183,18 @@ def _take(
         into = found.iterations if is_iteration else found.slices
         named = name or UNNAMED
         into.append(Slice(number, thread, named, start, start + length, args))
+
+
+def _take_beside(found: Found, number: int, event: dict[str, Any]) -> None:
+    """Take a slice of another category: arrows may lead to it, ends of pairs may be its."""
+    thread = _identity(event.get("pid")), _identity(event.get("tid"))
+    start, name, phase = _picoseconds(event.get("ts")), event.get("name", ""), event["ph"]
+    if start is None or None in thread or not isinstance(name, str):
+        return
+    if phase in ("X", "B"):
+        found.beside.setdefault(thread, []).append(start)
+    if phase in ("B", "E"):
+        found.pairs.setdefault(thread, []).append((start, number, phase, {}, name, False))
 
 
 def _take_arrow(found: Found, number: int, event: dict[str, Any], steps: list[Step]) -> None:
@@ -264,19 +279,23 @@ def _match_pairs(found: Found) -> None:
                 f"backwards; {back} times, its events are sorted"
             )
             rows = _by_time(rows)
-        stack: list[tuple[int, int, str, dict[str, Any], str]] = []
+        stack: list[PairRow] = []
         for row in rows:
-            start, number, phase, args, name = row
+            end, number, phase, args, name, wanted = row
             if phase == "B":
                 stack.append(row)
             elif stack and name in ("", stack[-1][4]):
-                began = stack.pop()
-                merged, named = {**began[3], **args}, began[4] or UNNAMED
-                found.slices.append(Slice(began[1], thread, named, began[0], start, merged))
-            else:
+                start, event, _, begun, called, is_task = stack.pop()
+                if is_task:
+                    piece = Slice(event, thread, called or UNNAMED, start, end, {**begun, **args})
+                    found.slices.append(piece)
+                elif wanted:  # an end that does not say of which category it is
+                    found.others["E"] += 1
+            elif wanted:
                 found.set_aside(NO_BEGIN, number)
         for row in stack:
-            found.set_aside(NEVER_ENDED, row[1])
+            if row[-1]:
+                found.set_aside(NEVER_ENDED, row[1])
 
 
 def _by_time(rows: list[Any]) -> list[Any]:

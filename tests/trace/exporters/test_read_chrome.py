@@ -107,6 +107,22 @@ def test_pairs_of_begin_and_end(tmp_path: Path) -> None:
     ]
 
 
+def test_pairs_of_other_categories_end_where_they_do(tmp_path: Path) -> None:
+    """The end of the inner pair was taken for that of the outer one."""
+    events = [
+        {**pair("B", 0, "a"), "cat": "task"},
+        {**pair("B", 2, "b"), "cat": "other"},
+        pair("E", 3),
+        pair("E", 9),
+        {**pair("B", 10, "c"), "cat": "other"},
+        {**pair("E", 11, "d"), "cat": "other"},
+    ]
+    recording = read(tmp_path, events, category="task")
+    assert stretches(recording) == [(0, "a", 0, 9000)]
+    assert recording.details["set_aside"] == {}
+    assert recording.details["other_events"] == {"B": 2, "E": 2}
+
+
 def test_a_slice_inside_another_suspends_it(tmp_path: Path) -> None:
     events = [x("in", 4, 2), x("deep", 5, 1), x("out", 0, 10), x("in", 8, 2), x("next", 10, 1)]
     recording = read(tmp_path, events)

@@ -65,6 +65,33 @@ def test_an_end_belongs_to_the_next_slice_unless_it_says_otherwise(load):
     assert found.details["set_aside"] == {"step of an arrow that no slice is around, or behind": 1}
 
 
+def test_an_end_belongs_to_the_next_slice_of_whatever_category(load):
+    """It went to the next task, however many other slices began before."""
+    slices = x("a", 100, 10, 1, cat="task"), x("b", 120, 3, 2, cat="task")
+    arrow = flow("s", 101, 1), flow("f", 112, 2)
+    for other in (
+        [x("launch", 115, 1, 2)],
+        [{"ph": p, "ts": 115, "pid": 1, "tid": 2} for p in "BE"],
+    ):
+        found = load(*slices, *other, *arrow, category="task")
+        assert found.workload is None
+        assert found.details["set_aside"] == {
+            "step of an arrow that no slice is around, or behind": 1
+        }
+    assert edges(load(*slices, x("launch", 125, 1, 2), *arrow, category="task")) == [("a", "b")]
+    assert edges(load(*slices, x("launch", 120, 1, 2), *arrow, category="task")) == [("a", "b")]
+    around = x("c", 111, 6, 2, cat="task")
+    found = load(*slices, around, x("launch", 115, 1, 2), *arrow, category="task")
+    assert edges(found) == [("a", "c")]
+
+
+def test_an_end_before_a_slice_that_is_set_aside(load):
+    """The slice overlaps another one; the arrow does not lead to the one after it."""
+    late, later = x("late", 14, 9, 2), x("later", 30, 1, 2)
+    found = load(x("a", 0, 5, 1), x("b", 12, 5, 2), late, later, flow("s", 1, 1), flow("f", 13, 2))
+    assert edges(found) == [("a", "b")]  # it is inside b
+
+
 def test_an_arrow_begins_in_the_innermost_slice(load):
     found = load(
         x("out", 0, 10, 1), x("in", 2, 3, 1), x("k", 12, 1, 2), flow("s", 3, 1), flow("f", 11, 2)
