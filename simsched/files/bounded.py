@@ -70,6 +70,16 @@ def is_empty(head: bytes) -> bool:
     return not goes_on(head) and not head.strip()
 
 
+def header_of(head: bytes) -> tuple[list[bytes], int]:
+    """Return the columns that the header of a CSV file names, and how many lines are before it.
+
+    These are blank; the header is the first line that is not.
+    """
+    rest = head.lstrip()
+    names = rest.partition(b"\n")[0].replace(b'"', b"").split(b",")
+    return [name.strip() for name in names], head.count(b"\n", 0, len(head) - len(rest))
+
+
 def goes_on(head: bytes) -> bool:
     """Say whether a file may hold more than its first bytes."""
     return len(head) >= HEAD_BYTES - len(codecs.BOM_UTF8)

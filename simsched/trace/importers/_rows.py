@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from simsched.files.bounded import GZIP_MAGIC, unreadable
+from simsched.files.bounded import GZIP_MAGIC, header_of, read_head, unreadable
 from simsched.files.errors import TraceError, nearest_hint
 from simsched.files.limits import TEXT_BYTES
 
@@ -119,6 +119,8 @@ def read_rows(
     Blanks after separators are ignored; a row may lack its last fields, and an optional column that
     the file lacks is empty. A last row that is cut off is set aside.
     """
+    before = header_of(read_head(path, TraceError))[1]
+    header = before + 1
     stream, watched = open_text(path)
     try:
         with stream, warnings.catch_warnings():
@@ -129,21 +131,24 @@ def read_rows(
                 keep_default_na=False,
                 index_col=False,
                 skipinitialspace=True,
+                skiprows=before,
                 skip_blank_lines=False,
                 chunksize=CHUNK_ROWS,
             )
-            kept = [_wanted(path, chunk, required, optional) for chunk in reader]
+            place = f"{path}:{header}"
+            kept = [_wanted(place, chunk, required, optional) for chunk in reader]
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise TraceError(f"{path}:{_readable_lines(path)}: {DAMAGED} ({error})") from error
     except pd.errors.EmptyDataError as error:
         raise TraceError(f"{path}: found an empty file") from error
     except pd.errors.ParserWarning as error:
-        raise TraceError(f"{path}:2: found more fields than the first line names") from error
+        found = f"found more fields than line {header} names"
+        raise TraceError(f"{path}:{header + 1}: {found}") from error
     except (ValueError, OSError) as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise TraceError(f"{path}: not CSV: {reason}") from error
     frame = pd.concat(kept, ignore_index=True)
-    frame[LINE] = np.arange(len(frame), dtype=np.int64) + 2
+    frame[LINE] = np.arange(len(frame), dtype=np.int64) + header + 1
     blank = (frame.drop(columns=LINE) == "").all(axis=1).to_numpy(bool)
     if len(frame) and watched.last != b"\n" and not blank[-1]:
         aside.rows(path, frame[LINE].to_numpy()[-1:], CUT)
@@ -165,14 +170,14 @@ def _readable_lines(path: Path) -> int:
 
 
 def _wanted(
-    path: Path, chunk: pd.DataFrame, required: tuple[str, ...], optional: tuple[str, ...]
+    place: str, chunk: pd.DataFrame, required: tuple[str, ...], optional: tuple[str, ...]
 ) -> pd.DataFrame:
-    """Return the wanted columns of a part of a file."""
+    """Return the wanted columns of a part of a file; `place` is that of the header."""
     chunk.columns = [str(name).strip() for name in chunk.columns]
     for name in required:
         if name not in chunk.columns:
             hint = nearest_hint(name, chunk.columns)
-            raise TraceError(f"{path}:1: found no column {name!r}, which is required{hint}")
+            raise TraceError(f"{place}: found no column {name!r}, which is required{hint}")
     wanted = chunk.reindex(columns=[*required, *optional]).astype("string[pyarrow]").fillna("")
     for name in wanted.columns:
         wanted[name] = wanted[name].str.strip()

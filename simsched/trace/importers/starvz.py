@@ -43,7 +43,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simsched.files.bounded import member, read_head
+from simsched.files.bounded import header_of, member, read_head
 from simsched.files.errors import TraceError
 from simsched.trace.importers._recutils import read_records
 from simsched.trace.importers._rows import LINE, SetAside, numbers, read_rows
@@ -71,8 +71,8 @@ def _looks_like_starvz(path: Path) -> bool:
     """Say whether a directory has the files of StarVZ, or a file the columns of its tasks."""
     if path.is_dir():
         return find(path, TASKS) is not None or find(path, STATES) is not None
-    names = read_head(path, TraceError).partition(b"\n")[0].replace(b'"', b"").split(b",")
-    return {b"JobId", b"StartTime", b"EndTime"} <= {name.strip() for name in names}
+    names, _ = header_of(read_head(path, TraceError))
+    return {b"JobId", b"StartTime", b"EndTime"} <= set(names)
 
 
 def find(directory: Path, name: str) -> Path | None:

@@ -11,7 +11,10 @@ the task that has it are drawn as a cycle and are one node here. Other tags and 
 (``mpi_T_N``) are no tasks: what is behind them waits for what is before them. Nodes of workers are
 a legend, to which no edge leads.
 
-Neither has costs or bytes: the option `task_cost` gives the former. A graph in which attributes say
+**Nextflow** (``-with-dag``). Processes have labels. Channels are points and operators circles; as
+tags of StarPU they are no tasks, and a process is one task, however often it is executed.
+
+None has costs or bytes: the option `task_cost` gives the former. A graph in which attributes say
 them is somebody else's, whatever its nodes are called.
 """
 
@@ -30,6 +33,7 @@ from simsched.files.limits import EDGES
 
 LABEL = "label"
 TASKFLOW = "Taskflow"
+NEXTFLOW, SIGNS = "dag", ("point", "circle")
 STARPU = re.compile(r"(task|tag|mpi|worker)_.+")
 NO_NAME = "(no name)"
 Clusters = Mapping[str, Sequence[str]]
@@ -44,6 +48,8 @@ def tidied(graph: nx.Graph[Any], clusters: Clusters, source: str) -> nx.Graph[An
         return None
     if graph.graph.get("name") == TASKFLOW and all(LABEL in data for data in graph.nodes.values()):
         return _of_taskflow(nx.DiGraph(graph), clusters, source)
+    if _is_nextflow(graph):
+        return _of_nextflow(nx.DiGraph(graph), source)
     kinds = {match[1] if match else None for match in map(STARPU.fullmatch, map(str, graph))}
     is_legend = all(not n for node, n in graph.degree() if str(node).startswith("worker_"))
     if None not in kinds and "task" in kinds and is_legend:
@@ -107,23 +113,60 @@ def _spawn(
 def _of_starpu(graph: nx.DiGraph[Any], source: str) -> nx.DiGraph[Any]:
     """Return the graph of a dump of StarPU."""
     graph.remove_nodes_from([node for node in graph if node.startswith("worker_")])
+    wires = _Wires(graph, source)
     for tag in [node for node in graph if node.startswith("tag_")]:
         tasks = [node for node in graph.successors(tag) if graph.has_edge(node, tag)]
-        graph.remove_edges_from([(tag, task) for task in tasks])
-        graph.remove_edges_from([(task, tag) for task in tasks])
-        graph.add_edges_from((node, t) for node in list(graph.predecessors(tag)) for t in tasks)
-        graph.add_edges_from((t, node) for node in list(graph.successors(tag)) for t in tasks)
         if tasks:
+            graph.remove_edges_from([pair for task in tasks for pair in ((tag, task), (task, tag))])
+            before, after = list(graph.predecessors(tag)), list(graph.successors(tag))
             graph.remove_node(tag)
-    n_edges = graph.number_of_edges()  # counted on, as NetworkX would visit every node for it
-    for node in [node for node in graph if not node.startswith("task_")]:
-        before, after = list(graph.predecessors(node)), list(graph.successors(node))
-        if len(before) * len(after) + n_edges > EDGES.value:
-            EDGES.refuse(None, source, GraphError)
-        added = [(u, v) for u, v in product(before, after) if not graph.has_edge(u, v)]
-        n_edges += len(added) - len(before) - len(after) + graph.has_edge(node, node)
-        graph.add_edges_from(added)
-        graph.remove_node(node)
+            wires.lead(before, tasks)
+            wires.lead(tasks, after)
+    wires.bypass([node for node in graph if not node.startswith("task_")])
     for data in graph.nodes.values():
         data.setdefault(LABEL, NO_NAME)
     return graph
+
+
+def _is_nextflow(graph: nx.Graph[Any]) -> bool:
+    """Say whether processes, which have labels only, and signs of Nextflow make up a graph."""
+    shapes = Counter(data.get("shape") for data in graph.nodes.values())
+    return (
+        graph.graph.get("name") == NEXTFLOW
+        and set(shapes) <= {None, *SIGNS}
+        and 0 < shapes[None] < len(graph)
+        and all(LABEL in data for data in graph.nodes.values() if "shape" not in data)
+    )
+
+
+def _of_nextflow(graph: nx.DiGraph[Any], source: str) -> nx.DiGraph[Any]:
+    """Return the graph of a dump of Nextflow."""
+    _Wires(graph, source).bypass([node for node, data in graph.nodes.items() if "shape" in data])
+    names = _names({node: data[LABEL] for node, data in graph.nodes.items()})
+    renamed: nx.DiGraph[Any] = nx.relabel_nodes(graph, names)
+    return renamed
+
+
+class _Wires:
+    """Edges that take the place of nodes; `source` is where the graph is from.
+
+    What is limited is the work: pairs of nodes, also those that have an edge already.
+    """
+
+    def __init__(self, graph: nx.DiGraph[Any], source: str) -> None:
+        self.graph, self.source = graph, source
+        self.pairs = 0
+
+    def lead(self, before: Sequence[str], after: Sequence[str]) -> None:
+        """Add an edge from each of some nodes to each of others."""
+        self.pairs += len(before) * len(after)
+        if self.pairs > EDGES.value:
+            EDGES.refuse(None, self.source, GraphError)
+        self.graph.add_edges_from(product(before, after))
+
+    def bypass(self, nodes: Sequence[str]) -> None:
+        """Remove nodes; what is behind them is behind what is before them."""
+        for node in nodes:
+            before, after = list(self.graph.predecessors(node)), list(self.graph.successors(node))
+            self.graph.remove_node(node)
+            self.lead([b for b in before if b != node], [a for a in after if a != node])

@@ -69,14 +69,16 @@ def read_xml(path: Path) -> Element:
 
     Entities of entities take any amount of memory.
     """
-    text = read_text(path, GraphError)
+    whole = read_text(path, GraphError)
+    text = whole.lstrip()  # a declaration must be the first in a document
+    before = whole.count("\n", 0, len(whole) - len(text))
     # Decoded it is already, whatever the document declares.
     parser = expat.ParserCreate("utf-8", namespace_separator=" ")
     top = Element("", {}, str(path))
     stack, texts = [top], [[""]]
 
     def here() -> str:
-        return f"{path}:{parser.CurrentLineNumber}"
+        return f"{path}:{before + parser.CurrentLineNumber}"
 
     def start(name: str, attributes: dict[str, str]) -> None:
         if len(stack) > MAX_DEPTH:
@@ -105,6 +107,6 @@ def read_xml(path: Path) -> Element:
     try:
         parser.Parse(text.encode(), True)
     except expat.ExpatError as error:
-        place = f"{path}:{error.lineno}: column {error.offset}"
+        place = f"{path}:{before + error.lineno}: column {error.offset}"
         raise GraphError(f"{place}: not XML: {expat.ErrorString(error.code)}") from error
     return top.children[0]

@@ -149,11 +149,13 @@ def _parse(path: Path, text: str) -> nx.Graph[Any]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # keys without a type are strings
-            graphs: list[nx.Graph[Any]] = list(_Reader()(string=text))
+            # a declaration must be the first in a document
+            graphs: list[nx.Graph[Any]] = list(_Reader()(string=text.lstrip()))
     except GraphError as error:
         raise GraphError(f"{path}: {error}") from error
     except ParseError as error:
         line, column = error.position
+        line += text.count("\n", 0, len(text) - len(text.lstrip()))
         raise GraphError(f"{path}:{line}: column {column}: not XML: {error}") from error
     except Exception as error:  # the reader has no error class of its own
         reason = f"{type(error).__name__}: {error}"

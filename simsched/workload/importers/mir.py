@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.bounded import read_text
+from simsched.files.bounded import header_of, read_text
 from simsched.files.errors import GraphError, nearest_hint, shown
 from simsched.workload.builder import build_graph
 from simsched.workload.graph import Int64Array, Workload
@@ -66,9 +66,8 @@ LARGEST = 2**53
 
 
 def looks_like_mir(head: bytes) -> bool:
-    """Say whether the first line of a file has the columns of MIR."""
-    names = head.partition(b"\n")[0].replace(b'"', b"").strip().split(b",")
-    return {b"task", b"creation_cycles", b"exec_end_instant"} <= set(names)
+    """Say whether the header of a file has the columns of MIR."""
+    return {b"task", b"creation_cycles", b"exec_end_instant"} <= set(header_of(head)[0])
 
 
 @importer("mir", suffixes=(".csv", ".csv.gz"), recognises=looks_like_mir)
@@ -128,7 +127,7 @@ class _Table:
                 raise GraphError(f"{path}: found no column {name!r}, which is required{hint}")
         if frame.empty:
             raise GraphError(f"{path}: found no tasks, accepted at least one row")
-        self.line = np.arange(len(frame), dtype=np.int64) + 2
+        self.line = frame.index.to_numpy(np.int64)
         self._columns = {name: self._integers(frame[name]) for name in (*NUMBERS, *CYCLES)}
         for name in ("num_children", "joins_at"):
             if name in frame.columns:
@@ -185,20 +184,29 @@ class _Table:
 
 
 def _read_csv(path: Path) -> pd.DataFrame:
-    """Return a CSV file as a frame of strings."""
+    """Return a CSV file as a frame of strings, with the lines of its rows as index."""
     import pandas as pd
 
     text = read_text(path, GraphError)
+    before = header_of(text.encode())[1]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
             frame = pd.read_csv(
-                io.StringIO(text), dtype=str, keep_default_na=False, index_col=False
+                io.StringIO(text),
+                dtype=str,
+                keep_default_na=False,
+                index_col=False,
+                skiprows=before,
+                skip_blank_lines=False,
             )
     except (ValueError, pd.errors.ParserWarning) as error:
         reason = str(error).removeprefix("Error tokenizing data. C error: ").strip()
         raise GraphError(f"{path}: not CSV: {reason}") from error
-    return frame.fillna("")
+    frame = frame.fillna("")
+    frame.index += before + 2
+    blank = (frame.iloc[:, 1:] == "").all(axis=1) & (frame.iloc[:, 0].str.strip() == "")
+    return frame[~blank]
 
 
 def _parents(table: _Table) -> Int64Array:

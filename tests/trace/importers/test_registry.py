@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -53,6 +54,29 @@ def test_a_csv_file_as_spreadsheets_save_it(write, events_of):
         marked = import_recording(write(name, "\ufeff" + text))
         assert marked.details["format"] == "starvz"
         assert events_of(marked) == events_of(plain)
+
+
+SEEDS = Path(__file__).parents[2] / "robustness" / "seeds"
+OF_SEEDS = {"mir": {"clock": "2.1 GHz"}, "paje": {"unit": "us"}}
+
+
+@pytest.mark.parametrize("name", ["chrome", "starvz_csv", "wfformat_run", *OF_SEEDS])
+@pytest.mark.parametrize("before", ["\n", "\r\n \t\r\n", "\ufeff\n"])
+def test_blank_lines_at_the_beginning_hide_no_format(before, name, events_of, tmp_path):
+    """Formats in CSV were told by the first line."""
+    path = min((SEEDS / name).iterdir())
+    copy = tmp_path / path.name
+    copy.write_bytes(before.encode() + path.read_bytes())
+    expected, found = (import_recording(file, **OF_SEEDS.get(name, {})) for file in (path, copy))
+    assert events_of(found) == events_of(expected)
+
+
+def test_messages_count_blank_lines(write):
+    text = "\n\nJobId,StartTime,EndTime,WorkerId\n\n0_1,1.0,3.0,0\n0_2,x,3.0,0\n"
+    (warning,) = (w for w in import_recording(write("t.csv", text)).warnings if "StartT" in w)
+    assert "t.csv:6: " in warning
+    with pytest.raises(TraceError, match=r"t\.csv:3: found no column 'WorkerId'"):
+        import_recording(write("t.csv", text.replace("WorkerId", "Worker")))
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.rec", "t.json", "t.csv.gz"])

@@ -1,6 +1,7 @@
 import gzip
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -96,6 +97,47 @@ def test_a_mark_of_the_byte_order_hides_no_format(tmp_path):
     (tmp_path / "graph").write_bytes(b"\xef\xbb\xbfdigraph { a [w=2] }")
     graph = import_workload(tmp_path / "graph", cost="w", cost_unit="ops").graph
     assert graph.ops.tolist() == [[2.0]]
+
+
+SEEDS = Path(__file__).parents[2] / "robustness" / "seeds"
+OF_SEEDS = {
+    **{name: {"cost": "w", "cost_unit": "us"} for name in ("dot", "graphml", "node_link")},
+    "dot_dump": {"task_cost": "1 ms"},
+    "stg": {"cost_unit": "us"},
+    "tgff": {"cost": "time", "cost_unit": "us"},
+}
+
+
+@pytest.mark.parametrize("name", ["alibaba", "dax", "mir", "wfformat", *OF_SEEDS])
+@pytest.mark.parametrize("before", ["\n", "\r\n \t\r\n", "\ufeff\n"])
+def test_blank_lines_at_the_beginning_hide_no_format(before, name, tmp_path):
+    """That of MIR was told by the first line, and a declaration of XML had to be there."""
+    path = min((SEEDS / name).iterdir())
+    copy = tmp_path / path.name
+    copy.write_bytes(before.encode() + path.read_bytes())
+    expected, found = (import_workload(file, **OF_SEEDS.get(name, {})) for file in (path, copy))
+    assert found.graph.ops.tolist() == expected.graph.ops.tolist()
+    assert found.graph.succ.tolist() == expected.graph.succ.tolist()
+
+
+MIR = "task,parent,child_number,cpu_id,exec_cycles,work_cycles,overhead_cycles,creation_cycles"
+MIR += ",create_instant,exec_end_instant"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("t.dax", '\n\n<?xml version="1.0"?>\n<adag>\n<job/></adag>', "t.dax:5: <job>"),
+        ("t.dax", "\n\n<adag>\n<job></adag>", "t.dax:4: column 7"),
+        ("t.graphml", "\n\n<graphml>\n<graph></graphml>", "t.graphml:4: column 9"),
+        ("t.csv", f"\n\n{MIR}\n\n1,0,x,1,1,1,1,1,1,1", "t.csv:5: column 'child_number'"),
+    ],
+)
+def test_messages_count_blank_lines(name, text, place, tmp_path):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(GraphError) as caught:
+        import_workload(tmp_path / name)
+    assert str(caught.value).startswith(str(tmp_path / place))
 
 
 @pytest.mark.parametrize(

@@ -206,3 +206,45 @@ def test_each_of_many_tags_takes_the_same_time(load):
     graph = load(f"digraph {{ {' '.join(lines)} }}", task_cost="1 ms").graph
     assert time.process_time() - start < 5
     assert (graph.n_tasks, len(graph.succ)) == (n + 1, n)
+
+
+@pytest.mark.parametrize("cycle", ["", "-> tag_1"])
+def test_wires_through_a_tag_are_limited(cycle, load, monkeypatch):
+    """The tag of a task was replaced without counting what leads through it."""
+    monkeypatch.setenv("SIMSCHED_MAX_EDGES", "20")
+    before, after = ({f"task_{i}" for i in range(low, low + 5)} for low in (10, 20))
+    text = f"digraph {{ {{ {' '.join(before)} }} -> tag_1 -> {{ {' '.join(after)} }} {cycle} }}"
+    with pytest.raises(GraphError, match="found more than 20 edges, accepted at most 20"):
+        load(text, task_cost="1 ms")
+
+
+def test_wires_that_many_tags_have_in_common_are_counted(load, monkeypatch):
+    """6 for each of 9 tags, each of which took the time of its own; the graph has 45 edges."""
+    monkeypatch.setenv("SIMSCHED_MAX_EDGES", "52")
+    tags = " ".join(f"tag_{i}" for i in range(9))
+    with pytest.raises(GraphError, match="found more than 52 edges"):
+        load(f"digraph {{ {{ task_1 task_2 }} -> {{ {tags} }} -> {{ task_3 task_4 task_5 }} }}")
+
+
+# one -> collect -> two -> three by two channels, and two other ends
+NEXTFLOW = """digraph "dag" {
+  v0 [shape=point,label="",fixedsize=true,width=0.1,xlabel="Channel.of"];
+  v1 [label="one"];
+  v0 -> v1 [label="samples"];
+  v2 [shape=circle,label="",xlabel="collect"]; v1 -> v2; v3 [label="two"]; v2 -> v3;
+  v4 [label="three"]; v3 -> v4; v3 -> v4; v5 [shape=point]; v4 -> v5;
+}"""
+
+
+def test_channels_and_operators_of_nextflow_are_no_tasks(load):
+    found = load(NEXTFLOW, task_cost={"one": "1 ms", "two": "2 ms", "three": "3 ms"})
+    assert edges(found.graph) == [("one", "two"), ("two", "three")]
+    assert found.graph.ops.tolist() == [[1e6, 2e6, 3e6]]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [('"dag"', "other"), ('label="two"', 'label="two" shape=box'), ("point", "dot")]
+)
+def test_graphs_that_are_not_quite_nextflows_keep_their_nodes(old, new, load):
+    found = load(NEXTFLOW.replace(old, new), task_cost="1 ms")
+    assert found.graph.n_tasks == 6
