@@ -123,12 +123,12 @@ def _framed(first: int, values: Int64Array, last: int) -> Int64Array:
 
 
 def worker_busy_ps(trace: Trace, n_workers: int) -> Int64Array:
-    """Return the time that each worker spent between starts and ends of tasks.
+    """Return the time that each worker spent in tasks; while one is suspended, another may run.
 
     Parameters
     ----------
     trace : Trace
-        Every start has its end.
+        Every start has its end, every suspension its resumption.
     n_workers : int
         Number of workers.
 
@@ -137,11 +137,18 @@ def worker_busy_ps(trace: Trace, n_workers: int) -> Int64Array:
     ndarray of int64, shape (n_workers,)
         Picoseconds.
     """
-    kind, worker = trace.events["kind"], trace.events["worker"]
-    result = np.zeros(n_workers, dtype=np.int64)
-    for which, sign in ((EventKind.TASK_START, -1), (EventKind.TASK_END, 1)):
-        rows = kind == which
-        np.add.at(result, worker[rows], sign * trace.events["time_ps"][rows].astype(np.int64))
+    return active_ps(trace, "worker", n_workers)
+
+
+def active_ps(trace: Trace, column: str, size: int) -> Int64Array:
+    """Return how long each task, or each worker in tasks, was active; suspended is not active."""
+    kind, result = trace.events["kind"], np.zeros(size, np.int64)
+    for sign, kinds in (
+        (-1, (EventKind.TASK_START, EventKind.TASK_RESUME)),
+        (1, (EventKind.TASK_END, EventKind.TASK_SUSPEND)),
+    ):
+        rows = np.isin(kind, kinds)
+        np.add.at(result, trace.events[column][rows], sign * trace.events["time_ps"][rows])
     return result
 
 

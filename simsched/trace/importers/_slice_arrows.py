@@ -13,12 +13,9 @@ from bisect import bisect_left
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
+from simsched.trace.importers._events import active_ps
 from simsched.trace.importers._slices import Found, Slice, Thread
 from simsched.trace.recording import Recording
-from simsched.trace.schema import EventKind, Trace
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import Workload
 
@@ -62,7 +59,7 @@ def with_graph(recording: Recording, found: Found, steps: list[Step]) -> Recordi
         return recording
     n_tasks = recording.n_tasks
     graph = build_graph(
-        own_ps(recording.trace, n_tasks) / PS_PER_OP,
+        active_ps(recording.trace, "task", n_tasks) / PS_PER_OP,
         task_class=recording.task_class,
         class_names=recording.class_names,
         successors=adjacency([u for u, _ in edges], [v for _, v in edges], n_tasks),
@@ -77,18 +74,6 @@ def with_graph(recording: Recording, found: Found, steps: list[Step]) -> Recordi
         },
     )
     return replace(recording, workload=workload)
-
-
-def own_ps(trace: Trace, n_tasks: int) -> NDArray[np.float64]:
-    """Return how long each task was active itself, in picoseconds."""
-    kind, result = trace.events["kind"], np.zeros(n_tasks, np.int64)
-    for sign, kinds in (
-        (-1, (EventKind.TASK_START, EventKind.TASK_RESUME)),
-        (1, (EventKind.TASK_END, EventKind.TASK_SUSPEND)),
-    ):
-        rows = np.isin(kind, kinds)
-        np.add.at(result, trace.events["task"][rows], sign * trace.events["time_ps"][rows])
-    return result.astype(np.float64)
 
 
 def _edges(found: Found, steps: list[Step]) -> list[tuple[int, int]]:

@@ -14,7 +14,8 @@ What the file says becomes a task graph as follows.
   its name without the number at the end.
 * **Names.** A task is called what the file calls it, or by its id where names are not unique.
 * **Data.** Each file that some task uses is one block. A task reads its input files and then writes
-  its output files, each once and completely. Files of size zero are left out and counted. A file
+  its output files, each once and completely. Sizes may stand where files are used, also from 1.5
+  on, where ``specification.files`` goes before. Files of size zero are left out and counted. A file
   without a producer is an external input. Where its size is stated several times, that of who
   writes it counts, of several the largest; how many files contradict themselves is recorded.
 * **Edges** are the union of the declared parents and children and of producer to consumer for every
@@ -53,6 +54,7 @@ from simsched.workload.importers.registry import importer
 VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6")
 UNITS = {"bytes": 1, "kB": 1000}
 PROGRAM = re.compile(r"(?:\S*/)?([\w.+-]{1,64})")
+Sizes = dict[str, tuple[list[int], list[int]]]  # of files where they are read and written
 RUNNING_NUMBER = re.compile(r"[_#.-](?:ID)?\d+$")
 
 
@@ -108,11 +110,12 @@ def import_wfformat(
 
 
 def _version(top: Value) -> str:
-    value = top.member("schemaVersion")
-    version = str(value.value)
-    if version not in VERSIONS:
-        raise value.error(f"one of the versions {', '.join(VERSIONS)}")
-    return version
+    value, accepted = top.get("schemaVersion"), f"one of the versions {', '.join(VERSIONS)}"
+    if value is None:
+        raise GraphError(f"{top.where}: found no key 'schemaVersion', accepted {accepted}")
+    if str(value.value) not in VERSIONS:
+        raise value.error(accepted)
+    return str(value.value)
 
 
 def _unit(top: Value, version: str, size_key: str, given: str | None) -> tuple[str, str]:
@@ -146,17 +149,31 @@ def _read_split(top: Value, version: str, size_unit: str | None) -> Workflow:
         if key in runs:
             raise GraphError(f"{run.where}: found task {key!r} a second time")
         runs[key] = run
-    tasks = [_split_task(entry, runs, sizes) for entry in specification.member("tasks").items()]
-    check_unique(tasks)
+    found = Workflow([], sizes, 0, [], unit, unit_source)
+    inline: Sizes = {}
+    for entry in specification.member("tasks").items():
+        found.tasks.append(_split_task(entry, runs, found, inline))
+    _settle(found, inline)
+    check_unique(found.tasks)
     if runs:
         key, run = next(iter(runs.items()))
         raise GraphError(f"{run.where}: found task {key!r}, which the specification does not have")
-    speeds = [] if execution is None else _speeds(execution, "speedInMHz")
-    return Workflow(tasks, sizes, 0, speeds, unit, unit_source)
+    found.speeds_hz = [] if execution is None else _speeds(execution, "speedInMHz")
+    return found
 
 
-def _split_task(entry: Value, runs: dict[str, Value], sizes: dict[str, int]) -> Task:
-    """Read one task of the specification and take its execution out of `runs`."""
+def _settle(workflow: Workflow, sizes: Sizes) -> None:
+    """Add the sizes that are stated where files are used."""
+    for name, (at_readers, at_writers) in sizes.items():
+        workflow.file_bytes[name] = max(at_writers, default=0) or max(at_readers, default=0)
+        workflow.several_sizes += len({*at_readers, *at_writers}) > 1
+
+
+def _split_task(entry: Value, runs: dict[str, Value], workflow: Workflow, inline: Sizes) -> Task:
+    """Read one task of the specification and take its execution out of `runs`.
+
+    Some programs write files with their sizes where they are used; these are added to `inline`.
+    """
     key, name = entry.member("id").text(), entry.member("name").text()
     run = runs.pop(key, None)
     runtime = None if run is None else run.get("runtimeInSeconds")
@@ -172,11 +189,16 @@ def _split_task(entry: Value, runs: dict[str, Value], sizes: dict[str, int]) -> 
     )
     for list_key, files in (("inputFiles", task.inputs), ("outputFiles", task.outputs)):
         for file in entry.elements(list_key):
-            if file.text() not in sizes:
+            stated = file.member("sizeInBytes") if isinstance(file.value, dict) else None
+            name = file.text() if stated is None else file.member("id").text()
+            if stated is not None and name not in workflow.file_bytes:
+                both = inline.setdefault(name, ([], []))
+                both[files is task.outputs].append(_size(stated, workflow.unit))
+            elif stated is None and name not in workflow.file_bytes:
                 raise GraphError(
-                    f"{file.where}: found file {file.text()!r}, accepted one of specification.files"
+                    f"{file.where}: found file {name!r}, accepted one of specification.files"
                 )
-            files.append(file.text())
+            files.append(name)
     return task
 
 
@@ -184,7 +206,7 @@ def _read_joint(top: Value, version: str, size_unit: str | None) -> Workflow:
     """Read versions 1.0 to 1.4, in which one entry per task holds everything."""
     workflow = top.member("workflow")
     instance = Workflow([], {}, 0, _speeds(workflow, "speed"), size_unit or "bytes", "no files")
-    sizes: dict[str, tuple[list[int], list[int]]] = {}  # where files are read and written
+    sizes: Sizes = {}
     for entry in workflow.member("tasks", "jobs").items():
         name = entry.member("name").text()
         key, category = entry.get("id") or entry.member("name"), entry.get("category")
@@ -204,9 +226,7 @@ def _read_joint(top: Value, version: str, size_unit: str | None) -> Workflow:
             name, size, written = _joint_file(file, task, instance, size_unit, top, version)
             sizes.setdefault(name, ([], []))[written].append(size)
         instance.tasks.append(task)
-    for name, (at_readers, at_writers) in sizes.items():
-        instance.file_bytes[name] = max(at_writers, default=0) or max(at_readers, default=0)
-        instance.several_sizes += len({*at_readers, *at_writers}) > 1
+    _settle(instance, sizes)
     check_unique(instance.tasks)
     return instance
 

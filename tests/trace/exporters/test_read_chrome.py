@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from simsched.files.errors import SimschedError, TraceError
 from simsched.trace.exporters import export_recording
 from simsched.trace.exporters._timeline import Activity, timeline
-from simsched.trace.importers import import_recording
+from simsched.trace.importers import import_recording, worker_busy_ps
 from simsched.trace.importers.chrome import read_chrome
 from simsched.trace.recording import Recording
 from simsched.trace.schema import EventKind
@@ -139,6 +139,12 @@ def test_a_slice_inside_another_suspends_it(tmp_path: Path) -> None:
         (0, "out", 10000, 10000),
     ]
     assert task_times(recording)[0, 0][3:] == (0, 10_000_000)
+
+
+def test_the_time_of_a_worker_in_nested_slices_counts_once(tmp_path: Path) -> None:
+    """A worker was busy for longer than the whole trace."""
+    recording = read(tmp_path, [x("in", 4, 2), x("deep", 5, 1), x("out", 0, 10), x("b", 2, 3, 2)])
+    assert worker_busy_ps(recording.trace, 2).tolist() == [10_000_000, 3_000_000]
 
 
 @given(seed=st.integers(0, 10**6))
