@@ -25,7 +25,8 @@ from simsched.trace.schema import Trace
 from simsched.workload.graph import TaskGraph, Workload
 
 FORMAT = 1
-_RECORDING, _GRAPH, _INIT = b"recording", b"graph", b"init"
+GRAPH = "graph"  #: key of the graph among what a file of events holds beside them
+_RECORDING, _GRAPH, _INIT = b"recording", GRAPH.encode(), b"init"
 _TUPLES = ("kinds", "class_names", "codelets")
 Int32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 #: What NumPy and zipfile raise for an archive that is damaged or of another kind.
@@ -117,7 +118,7 @@ def recording_metadata(recording: Recording) -> dict[str, str | bytes]:
             "iterations": workload.iterations,
             "parameters": workload.parameters,
         }
-        metadata[_GRAPH.decode()] = _packed(workload.graph)
+        metadata[GRAPH] = _packed(workload.graph)
         if workload.init is not None:
             metadata[_INIT.decode()] = _packed(workload.init)
     metadata[_RECORDING.decode()] = json.dumps(about, default=str)

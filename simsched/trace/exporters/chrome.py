@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.names.parameters import Count, Whole
+from simsched.trace.embedding import texts_of
 from simsched.trace.exporters._arrows import Arrows, drawn_arrows
 from simsched.trace.exporters._bandwidth import node_bandwidth
 from simsched.trace.exporters._classes import Classes, TaskNames
@@ -28,7 +29,7 @@ from simsched.trace.exporters._source import detail, events_of
 from simsched.trace.exporters._text import Lines, formatted, merged, write_pieces
 from simsched.trace.exporters._timeline import Activity, Intervals, Timeline, timeline
 from simsched.trace.exporters.registry import exporter
-from simsched.trace.recording import Recording
+from simsched.trace.recording import GRAPH, Recording, recording_metadata
 from simsched.trace.schema import EventKind
 
 FORMAT = 1
@@ -158,7 +159,7 @@ def _document(
     bins: int,
     remarks: list[str],
 ) -> Iterator[str]:
-    classes = Classes(recording)
+    classes, metadata = Classes(recording), recording_metadata(recording)
     about = {
         "format": FORMAT,
         "name": recording.name,
@@ -170,6 +171,7 @@ def _document(
         "end_ps": found.end_ps,
         "remarks": remarks,
         "details": recording.details,
+        "embedded": texts_of(metadata) if GRAPH in metadata else {},
     }
     other = json.dumps({"simsched": about}, default=str)
     # A unit of "ns" would make some readers take the times themselves for nanoseconds.

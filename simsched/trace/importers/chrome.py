@@ -1,9 +1,9 @@
 """Chrome Trace Event JSON: slices of threads become tasks of workers.
 
 Our own files (:mod:`simsched.trace.exporters.chrome`) give back tasks with their numbers, classes,
-workers and iterations, to the nanosecond; costs of the runtime, arrows and bandwidth are not read.
-As a recording without a graph has one table of classes, tasks of an initialisation are numbered
-behind the others.
+workers, iterations and the program, to the nanosecond; costs of the runtime, arrows and bandwidth
+are not read. As a recording without a graph has one table of classes, tasks of an initialisation
+are numbered behind the others there.
 
 In other files every slice, ``X`` or a pair of ``B`` and ``E``, is a task whose class is its name,
 as in :mod:`~simsched.trace.importers._slices`. Slices without a known end, and events without a
@@ -24,33 +24,24 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
-from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-import numpy as np
-from pydantic import Field
+from typing import Any
 
 from simsched.files.bounded import goes_on, read_head, read_text
-from simsched.files.errors import ConfigurationError, TraceError, shown
+from simsched.files.errors import TraceError, shown
 from simsched.files.json_members import has_member
-from simsched.files.limits import TASKS, WORKERS
-from simsched.files.yaml_reader import Section, validate
 from simsched.trace.importers._chrome_json import EVENTS, ChromeFile
+from simsched.trace.importers._own_chrome import own_recording
 from simsched.trace.importers._slice_arrows import PHASES, Step, with_graph
 from simsched.trace.importers._slices import (
     LIMIT_PS,
     Found,
     PairRow,
-    Row,
     Slice,
     foreign_recording,
-    rows_of,
-    trace_of,
 )
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
-from simsched.trace.schema import NONE, EventKind
 
 PS_PER_US = 10**6
 UNITS = ("ms", "ns")
@@ -67,8 +58,6 @@ NO_END = "X without dur, or with one that is no number of microseconds"
 NEGATIVE = "X with a dur below 0"
 NO_BEGIN = "E without its B"
 NEVER_ENDED = "B without its E"
-LOST = "execution of a task that was lost"
-INCOMPLETE = "slice of a task whose beginning or end is not in the file"
 
 
 def _looks_like_chrome(path: Path) -> bool:
@@ -113,7 +102,7 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
         why = "".join(f"; {count} set aside: {what}" for what, count in found.aside.counts.items())
         raise TraceError(f"{path}: found no slices that are tasks, accepted at least one{why}")
     if about is not None:
-        return _own(found, about)
+        return own_recording(found, about)
     recording = with_graph(foreign_recording(found), found, steps)
     origin_us = str(Decimal(found.origin) / PS_PER_US)
     return replace(recording, details={**recording.details, "origin_us": origin_us})
@@ -316,124 +305,3 @@ def _by_time(rows: list[Any]) -> list[Any]:
         result += [*ends[:early], *begins, *ends[early:]]
         depth = max(0, depth + len(begins) - len(ends))
     return result
-
-
-class _About(Section):
-    """What our exporter writes about a recording."""
-
-    format: Literal[1]
-    name: str
-    worker_names: list[str]
-    worker_core: list[Annotated[int, Field(ge=NONE, lt=2**31)]]
-    class_names: list[str]
-    tasks: Annotated[int, Field(ge=0)]
-    initialisation_tasks: Annotated[int, Field(ge=0)]
-    end_ps: int
-    remarks: list[str]
-    details: dict[str, Any]
-
-
-def _own(found: Found, about: dict[str, Any]) -> Recording:
-    """Return the recording of a file that our exporter has written."""
-    try:
-        told = validate(about, _About, f"{found.path}: otherData: simsched")
-    except ConfigurationError as error:
-        raise TraceError(str(error)) from error
-    workers, classes = told.worker_names, told.class_names
-    n_tasks, n_init = told.tasks, told.initialisation_tasks
-    TASKS.check(n_tasks + n_init, found.path, TraceError)
-    WORKERS.check(len(workers), found.path, TraceError)
-    cores = np.array(told.worker_core, np.int32)
-    if len(cores) != len(workers):
-        raise TraceError(
-            f"{found.path}: otherData: simsched: worker_core: found {len(cores)} values, accepted "
-            f"one for each of the {len(workers)} workers"
-        )
-    task_class = np.full(n_tasks + n_init, NONE, np.int32)
-    index = {label: i for i, label in enumerate(classes)}
-    parts: dict[tuple[int, int], list[Slice]] = {}
-    for piece in found.slices:
-        _read_own(found, piece, (len(workers), n_tasks, n_init), index, task_class)
-        parts.setdefault((piece.iteration, piece.task), []).append(piece)
-    kept = list(_whole_tasks(found, parts))
-    rows: list[Row] = []
-    kept.sort(key=lambda s: (s.thread[1], s.start, s.end, s.event))
-    for tid, mine in groupby(kept, key=lambda s: int(s.thread[1])):
-        rows += rows_of([(s, s.start, s.end, s.first, s.last) for s in mine], tid - 1)
-    for piece in found.iterations:
-        number = _whole(found, piece, "iteration", 2**31 - 1)
-        size = n_init if number == 0 and n_init else n_tasks
-        rows.append((piece.start, -1, EventKind.ITERATION_START, NONE, NONE, number, size))
-        rows.append((piece.end, 2, EventKind.ITERATION_END, NONE, NONE, number, 0))
-    if not kept:
-        raise TraceError(f"{found.path}: found no task that is whole, accepted at least one")
-    unknown = int(np.count_nonzero(task_class < 0))
-    if unknown:
-        found.aside.note(f"{found.path}: {unknown} tasks are not in the file; given class 0")
-    return Recording(
-        told.name,
-        trace_of(rows, found.path),
-        np.maximum(task_class, 0),
-        tuple(classes),
-        tuple(workers),
-        cores,
-        details={**_plain(told.details), **found.details()},
-    )
-
-
-def _plain(data: Any) -> Any:
-    """Return plain data with numbers as JSON has them instead of the exact ones of times."""
-    if isinstance(data, dict):
-        return {key: _plain(value) for key, value in data.items()}
-    if isinstance(data, list):
-        return [_plain(value) for value in data]
-    return float(data) if isinstance(data, Decimal) else data
-
-
-def _read_own(
-    found: Found,
-    piece: Slice,
-    sizes: tuple[int, int, int],
-    classes: dict[str, int],
-    task_class: Any,
-) -> None:
-    """Read task, iteration and part of a slice."""
-    n_workers, n_tasks, n_init = sizes
-    where = f"{found.path}: event {piece.event}"
-    piece.iteration = _whole(found, piece, "iteration", 2**31 - 1)
-    early = piece.iteration == 0 and n_init > 0
-    piece.task = _whole(found, piece, "task", (n_init if early else n_tasks) - 1)
-    piece.task += n_tasks if early else 0
-    if not isinstance(piece.thread[1], int) or not 1 <= piece.thread[1] <= n_workers:
-        raise TraceError(f"{where}: tid: found {piece.thread[1]!r}, accepted 1 to {n_workers}")
-    if piece.name not in classes:
-        accepted = ", ".join(classes)
-        raise TraceError(f"{where}: name: found {shown(piece.name)}, accepted a class: {accepted}")
-    task_class[piece.task] = classes[piece.name]
-    piece.first = piece.args.get("part") in ("whole", "first")
-    piece.last = piece.args.get("part") in ("whole", "last")
-
-
-def _whole(found: Found, piece: Slice, key: str, most: int) -> int:
-    """Return an integer among the arguments of a slice."""
-    value = piece.args.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise TraceError(
-            f"{found.path}: event {piece.event}: args: {key}: found {shown(value)}, "
-            f"accepted an integer from 0 to {most}"
-        )
-    return value
-
-
-def _whole_tasks(found: Found, parts: dict[tuple[int, int], list[Slice]]) -> Iterator[Slice]:
-    """Yield the slices of tasks that have both a beginning and an end, executions lost aside."""
-    for every in parts.values():
-        pieces = [piece for piece in every if piece.args.get("part") != "lost"]
-        for piece in every:
-            if piece.args.get("part") == "lost":
-                found.set_aside(LOST, piece.event)
-        if sum(s.first for s in pieces) == 1 and sum(s.last for s in pieces) == 1:
-            yield from pieces
-            continue
-        for piece in pieces:
-            found.set_aside(INCOMPLETE, piece.event)

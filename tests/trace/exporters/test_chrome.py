@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import defaultdict
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simsched.analysis.recordings import recording_of
-from simsched.files.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError, TraceError
 from simsched.trace.exporters import export_recording
 from simsched.trace.exporters.chrome import _microseconds
 from simsched.trace.importers.chrome import read_chrome
@@ -149,18 +150,53 @@ def test_random_runs_are_well_formed_and_come_back(
 def same_tasks(recording: Recording, found: Recording) -> None:
     """The same tasks, classes, workers, starts and ends; to half a nanosecond."""
     expected, got = task_times(recording), task_times(found)
-    init = recording.workload.init if recording.workload is not None else None
-    shift = recording.n_tasks if init is not None else 0
-    moved = {(i, t + (shift if i == 0 else 0)): value for (i, t), value in expected.items()}
-    assert got.keys() == moved.keys()
-    for key, (name, w0, w1, start, end) in moved.items():
+    assert got.keys() == expected.keys()
+    for key, (name, w0, w1, start, end) in expected.items():
         assert got[key][:3] == (name, w0, w1)
         assert abs(got[key][3] - start) <= 500
         assert abs(got[key][4] - end) <= 500
+    assert recording.workload is not None
+    assert found.workload is not None
+    assert found.workload.iterations == recording.workload.iterations
+    for was, now in (
+        (recording.workload.graph, found.workload.graph),
+        (recording.workload.init, found.workload.init),
+    ):
+        assert (was is None) == (now is None)
+        for each in () if was is None or now is None else fields(was):
+            assert np.array_equal(getattr(was, each.name), getattr(now, each.name)), each.name
     assert found.worker_names == recording.worker_names
     assert found.worker_core.tolist() == recording.worker_core.tolist()
     assert found.details["set_aside"] == {}
     assert found.details["warnings"] == []
+
+
+def test_a_recording_without_a_graph_comes_back_without(tmp_path: Path) -> None:
+    recording = small_recording("heat")
+    bare = replace(recording, workload=None)
+    export_recording(bare, tmp_path / "x.json")
+    found = read_chrome(tmp_path / "x.json")
+    assert found.workload is None
+    assert found.class_names == bare.class_names
+    assert sorted(times[3] for times in task_times(found).values()) == pytest.approx(
+        sorted(times[3] for times in task_times(bare).values()), abs=500
+    )
+
+
+def test_an_embedded_program_of_another_recording_is_refused(tmp_path: Path) -> None:
+    document = exported(small_recording("cholesky"), tmp_path / "x.json")
+    other = exported(small_recording("fork_join"), tmp_path / "y.json")
+    about = document["otherData"]["simsched"]
+    for embedded, message in (
+        (other["otherData"]["simsched"]["embedded"], "found another recording than the one"),
+        ({**about["embedded"], "graph": "AAAA"}, "graph of the recording: "),
+        ({**about["embedded"], "graph": "A"}, "otherData: simsched: embedded: not base 64"),
+        ({"graph": about["embedded"]["graph"]}, "not a recording"),
+    ):
+        about["embedded"] = embedded
+        (tmp_path / "x.json").write_text(json.dumps(document))
+        with pytest.raises(TraceError, match=message):
+            read_chrome(tmp_path / "x.json")
 
 
 @pytest.mark.parametrize("backend", ["native", "simpy"])
