@@ -159,6 +159,7 @@ def _content(path: Path, recording: Any) -> dict[str, Any]:
             "accesses": graph.n_accesses,
             "kinds": list(graph.kinds),
         },
+        "other_events": recording.details.get("other_events", {}),
         "set_aside": {why: int(count) for why, count in recording.details["set_aside"].items()},
     }
 
@@ -182,6 +183,9 @@ def _summary(found: dict[str, Any]) -> list[str]:
             f"{plural(graph['blocks'], 'block')}, "
             f"{plural(graph['accesses'], 'access', 'accesses')}, kinds {', '.join(graph['kinds'])}"
         )
+    if others := found["other_events"]:
+        each = ", ".join(f"{count} {kind}" for kind, count in others.items())
+        lines.append(f"events that are no tasks {sum(others.values())}: {each}")
     lines.append(f"rows set aside {sum(aside.values())}")
     return lines + [f"  {count}: {reason}" for reason, count in aside.items()]
 

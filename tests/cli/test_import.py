@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -44,6 +45,17 @@ def test_a_trace_becomes_a_recording(simsched, trace):
     warning = f"simsched: warning: {trace}:4: EndTime is before StartTime; 1 row set aside"
     assert warning in messages
     assert read_recording(Path("run.parquet")).n_tasks == 2
+
+
+def test_events_that_are_no_tasks_are_counted(simsched, tmp_path):
+    """A trace whose spans are asynchronous seemed to have one slice and nothing else."""
+    span = {"name": "a", "cat": "c", "id": 1, "pid": 1, "tid": 1}
+    events = [{**span, "ph": ph, "ts": ts} for ph, ts in (("b", 1), ("e", 5), ("i", 6))]
+    events.append({"ph": "X", "name": "x", "ts": 1, "dur": 2, "pid": 1, "tid": 1})
+    (tmp_path / "t.json").write_text(json.dumps(events))
+    code, output, _ = simsched("import", "t.json")
+    assert code == 0
+    assert "events that are no tasks 3: 1 b, 1 e, 1 i\nrows set aside 0\n" in output
 
 
 def test_a_sampling_becomes_a_machine(simsched, sampling):

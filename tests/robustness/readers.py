@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -281,6 +282,13 @@ def read_chrome(folder: Path) -> object:
 @reader("paje", seeds=lambda: [*load(SEEDS / "paje"), {"own.paje": tables.own_paje()}])
 def read_paje(folder: Path) -> object:
     return _recording(_only(folder), "paje", unit="us")
+
+
+if find_spec("otf2") is not None:  # the package that reads it, an extra
+
+    @reader("otf2")
+    def read_otf2(folder: Path) -> object:
+        return _recording(folder, "otf2")
 
 
 @reader("sampling")
