@@ -122,7 +122,7 @@ def compare(
     if isinstance(reference, Run) and isinstance(native, Run):
         assert reference.trace is not None
         events = len(reference.trace)
-        difference = _trace_difference(reference, native) or _summary_difference(reference, native)
+        difference = trace_difference(reference, native) or summary_difference(reference, native)
     elif isinstance(reference, str) and reference == native:
         difference, refused = "", reference
         if reference.startswith("hooks are called"):
@@ -132,7 +132,7 @@ def compare(
     return Case(machine.name, workload.name, policy.name, events, difference, refused, left_out)
 
 
-def _trace_difference(reference: Run, native: Run) -> str:
+def trace_difference(reference: Run, native: Run) -> str:
     """Return the first event that differs, or an empty string."""
     assert reference.trace is not None
     assert native.trace is not None
@@ -156,7 +156,7 @@ def _event_text(run: Run, at: int) -> str:
     return f"{kind}({', '.join(f'{name}={value}' for name, value in values.items())})"
 
 
-def _summary_difference(reference: Run, native: Run) -> str:
+def summary_difference(reference: Run, native: Run) -> str:
     """Return the first counter that differs, or an empty string."""
     for f in fields(reference.summary):
         first, second = getattr(reference.summary, f.name), getattr(native.summary, f.name)

@@ -16,6 +16,7 @@ from simsched.files.errors import ModelError, SimschedError
 from simsched.policy.contract.base import Policy
 from simsched.testing.cases import Case, small_cases
 from simsched.testing.rehearsal import Rehearsal, rehearse
+from simsched.testing.rests import restless
 from simsched.trace.schema import EventKind, Trace
 
 BACKENDS = ("simpy", "native")
@@ -51,8 +52,8 @@ def check_policy(
     The rules: the class can be made without arguments; parameters round-trip and are frozen;
     instances pickle; the docstring has the sections Notes and References; plans, placements and
     updates are valid for assorted small programs and machines; nothing that the policy is given is
-    changed; the same seed gives the same decisions; every task is executed exactly once; and all
-    engines produce the same trace.
+    changed; the same seed gives the same decisions; every task is executed exactly once; all
+    engines produce the same trace; and so they do where the policy does not say that it rests.
 
     Examples
     --------
@@ -120,16 +121,20 @@ def check_decisions(policy: Policy, case: Case) -> None:
 
 
 def check_traces(policy: Policy, case: Case, backends: Iterable[str]) -> None:
-    """Check that every task runs once and that all engines agree event for event."""
+    """Check that tasks run once, that engines agree, and that promises to rest are kept."""
+    runs = [(name, name, policy) for name in backends]
+    if runs and (policy.overrides("on_timer") or policy.overrides("on_wake")):
+        backend = runs[-1][0]
+        runs.append((f"{backend}, asked at every period", backend, restless(policy)))
     traces: dict[str, Trace] = {}
-    for name in backends:
+    for name, backend, same in runs:
         run = simulate(
             case.machine,
             case.workload,
-            policy,
+            same,
             workers=case.workers,
             seed=1,
-            backend=name,
+            backend=backend,
             events=True,
         )
         assert run.trace is not None

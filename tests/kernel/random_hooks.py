@@ -15,6 +15,7 @@ from simsched.policy.contract.decisions import (
     Move,
     Pace,
     Preempt,
+    Rest,
     Transfer,
     Wake,
 )
@@ -97,9 +98,22 @@ class RandomHooks:
         self.wakes -= number
         at = self.state.now_ps() + rng.choice([0, 0, 1, 100, 5000, 90_000], number)
         return [
-            record_of(Wake(int(time), rank=int(rng.integers(-1, 2)), tag=int(rng.integers(5))))
+            record_of(
+                Wake(
+                    int(time),
+                    rank=int(rng.integers(-1, 2)),
+                    tag=int(rng.integers(5)),
+                    step_ps=int(rng.choice([0, 0, 1, 700, 30_000])),
+                )
+            )
             for time in at
         ]
+
+    def _rests(self) -> list[Record]:
+        """None, or a rest, whether it is kept or not."""
+        if WAKING not in self.wanted or self._wake_rng.random() < 0.5:
+            return []
+        return [record_of(Rest(int(self._wake_rng.integers(1, 4))))]
 
     def _moves(self) -> list[Record]:
         """None, or moves of any blocks by any workers, to where they are already, too."""
@@ -173,7 +187,9 @@ class RandomHooks:
 
     def on_timer(self) -> list[Record]:
         self._look("timer")
-        return self._decisions_on_workers() + self._wakes() + self._moves()
+        if rests := self._rests():
+            return rests
+        return self._decisions_on_workers() + self._wakes() + self._moves() + self._rests()
 
     def on_wake(self, tag: int) -> list[Record]:
         """What the timer decides, now and then, from numbers of its own."""

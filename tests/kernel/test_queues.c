@@ -98,7 +98,8 @@ static void test_wakes_come_by_time_rank_and_request(void)
             asked[n_asked].time = rng_below(&rng, 9);
             asked[n_asked].rank = (int64_t)rng_below(&rng, 5) - 2;
             asked[n_asked].is_pending = true;
-            CHECK(ssk_wakes_add(&wakes, &allocator, asked[n_asked].time, asked[n_asked].rank, 7 * n_asked) == SSK_OK);
+            ssk_wake_t wake = {.time = asked[n_asked].time, .rank = asked[n_asked].rank, .tag = 7 * n_asked};
+            CHECK(ssk_wakes_add(&wakes, &allocator, wake) == SSK_OK);
             n_asked++;
         }
         CHECK(ssk_wakes_verify(&wakes) == SSK_OK);

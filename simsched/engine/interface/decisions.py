@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from simsched.files.errors import PolicyError
 from simsched.policy.contract.base import AcquireOrder, Consequence, TimedDecision
-from simsched.policy.contract.decisions import Exchange, Move, Pace, Preempt, Transfer, Wake
+from simsched.policy.contract.decisions import Exchange, Move, Pace, Preempt, Rest, Transfer, Wake
 from simsched.policy.contract.executions import Duplicate, Kill
 from simsched.policy.contract.records import NO_SIZES, Decision, numbers_of
 from simsched.trace.schema import Word
@@ -30,6 +30,7 @@ DECISIONS: tuple[type, ...] = (
     Pace,
     Wake,
     Move,
+    Rest,
 )
 KIND = {decision: number for number, decision in enumerate(DECISIONS)}
 #: how long a record is at most
@@ -44,7 +45,7 @@ HOOKS: dict[str, tuple[type, ...]] = {
     "on_idle": (Preempt, Duplicate, Transfer, Wake),
     "on_finish": _ALWAYS,
     "on_landing": _ALWAYS,
-    "on_timer": _TIMED,
+    "on_timer": (*_TIMED, Rest),
     "on_wake": _TIMED,
 }
 

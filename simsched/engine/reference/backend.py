@@ -25,6 +25,7 @@ from simsched.engine.reference.executions import Executions
 from simsched.engine.reference.flights import Flights
 from simsched.engine.reference.heard import Heard
 from simsched.engine.reference.live import Live
+from simsched.engine.reference.looks import Looks
 from simsched.engine.reference.pools import LAST, Pools, draw_below
 from simsched.engine.reference.record import Record
 from simsched.engine.reference.seats import own_seats
@@ -68,6 +69,7 @@ class SimpyBackend:
         self._arrivals: dict[int, int] = {}  # task -> time
         self.flights = Flights()
         self.wakes = Wakes()
+        self.looks = Looks(problem.timer_period_ps)
         self._boundary_ps: int | None = None
         self._deadline_ps = 0  # the run is given up then unless a task ends or arrives before
         self._moves: list[tuple[int, int]] = []
@@ -182,7 +184,10 @@ class SimpyBackend:
                 continue
             if time >= NEVER or self._is_given_up(time):
                 raise self._out_of_time(time)
+            if time > self.now and self._put_off_look(kind):
+                continue
             yield self.env.timeout(time - self.now)
+            self.looks.happened += 1
             self.lag = 0.0
             if kind in (FLOW, TIMER) and entity >= len(self.workers):
                 self._go_on_copying(kind, entity)
@@ -213,7 +218,7 @@ class SimpyBackend:
             self.decisions.land(flight)
             self.decisions.tell_of_landing(flight)
         elif kind == WAKE:
-            self.decisions.wake_policy(self.wakes.take())
+            self.decisions.look(self.wakes.take())
         elif kind == CHANGE:
             self.conditions.change()
         else:
@@ -230,8 +235,30 @@ class SimpyBackend:
         self.sharing.end(entity, self.now, self.lag)
         self.copies.arrive(entity)
 
+    def _put_off_look(self, kind: int) -> bool:
+        """Put an idle look off until before anything happens; return whether it comes later."""
+        wake_rests = bool(self.wakes) and self.wakes.first().rests(self.looks.happened)
+        if not (wake_rests if kind == WAKE else kind == POLICY_TIMER and self.looks.rests()):
+            return False
+        times = [event[0] for event in self._pending() if event[1] not in (WAKE, POLICY_TIMER)]
+        times += self.wakes.due_ps(self.looks.happened)
+        if kind == WAKE and self.looks.timer_ps > 0 and not self.looks.rests():
+            times.append(self.looks.timer_ps)
+        limit_ps = min(times, default=NEVER)
+        if self._is_given_up(limit_ps):
+            limit_ps = self._deadline_ps
+        if kind == WAKE:
+            return self.wakes.put_off(limit_ps)
+        left_out = self.looks.put_off(limit_ps)
+        self.record.repeat(left_out, EventKind.TIMER)
+        return bool(left_out)
+
     def _next_event(self) -> tuple[int, int, int]:
         """Return (time, kind, entity) of the first pending event; time NEVER without one."""
+        return min(self._pending(), default=(NEVER, BOUNDARY, 0))
+
+    def _pending(self) -> list[tuple[int, int, int]]:
+        """Return all pending events; none if nothing but the policy and changes goes on."""
         pending = [(time, TIMER, worker) for worker, time in self.timers.items()]
         pending += [(time, ARRIVAL, task) for task, time in self._arrivals.items()]
         flow = self.sharing.next_end(self.now)
@@ -240,17 +267,17 @@ class SimpyBackend:
         if self._boundary_ps is not None:
             pending.append((self._boundary_ps, BOUNDARY, 0))
         if self.wakes:
-            pending.append((self.wakes.first_ps(), WAKE, 0))
+            pending.append((self.wakes.first().at_ps, WAKE, 0))
         pending += [(time, LANDING, n) for time, n in self.flights.times(loaded=True)]
         if not pending:
-            return NEVER, BOUNDARY, 0
+            return []
         pending += [(time, LANDING, n) for time, n in self.flights.times(loaded=False)]
-        if self.decisions.timer_ps > 0:
-            pending.append((self.decisions.timer_ps, POLICY_TIMER, 0))
+        if self.looks.timer_ps > 0:
+            pending.append((self.looks.timer_ps, POLICY_TIMER, 0))
         change = self.conditions.next_change()
         if change is not None:
             pending.append((change[0], CHANGE, change[1]))
-        return min(pending)
+        return pending
 
     def _is_given_up(self, time: int) -> bool:
         """Return whether the next event comes too long after the last end of a task."""

@@ -19,6 +19,7 @@ from simsched.policy.contract.decisions import (
     Move,
     Pace,
     Preempt,
+    Rest,
     Transfer,
     Wake,
 )
@@ -34,7 +35,6 @@ class Decisions:
         self, sim: Engine, hooks: Hooks, workers: list[Worker], executions: Executions
     ) -> None:
         self._sim, self._hooks, self._workers, self._executions = sim, hooks, workers, executions
-        self.timer_ps = sim.problem.timer_period_ps  # when its timer fires next; 0 without one
 
     def ask_on_idle(self, worker: int) -> tuple[int, int] | None:
         """Return (task, cost) if the policy lets the worker snatch a running task."""
@@ -58,13 +58,21 @@ class Decisions:
     def fire_timer(self) -> None:
         """Carry out what the policy's timer decides."""
         sim = self._sim
-        self.timer_ps += sim.problem.timer_period_ps
+        sim.looks.fire()
         sim.record.event(sim.now, EventKind.TIMER, NONE, NONE)
         if self._hooks.wants_on_timer:
-            self.carry_out(self._hooks.on_timer(), "on_timer")
+            decisions = self._hooks.on_timer()
+            sim.looks.note(decisions)
+            self.carry_out(decisions, "on_timer")
+
+    def look(self, tag: int) -> None:
+        """Carry out what the policy decides when it is asked by a wake."""
+        decisions = self._hooks.on_wake(tag)
+        self._sim.looks.note(decisions)
+        self.carry_out(decisions, "on_wake")
 
     def wake_policy(self, tag: int) -> None:
-        """Carry out what the policy decides when it is asked by a wake or after a move."""
+        """Carry out what the policy decides when it is told of a move."""
         self.carry_out(self._hooks.on_wake(tag), "on_wake")
 
     def carry_out(self, decisions: Sequence[Record], hook: str) -> None:
@@ -79,6 +87,7 @@ class Decisions:
             Pace: self._set_pace,
             Wake: self._wake,
             Move: self._move,
+            Rest: self._note_rest,
         }
         for decision in decisions:
             handlers[DECISIONS[decision[0]]](hook, **fields_of(decision))
@@ -100,8 +109,11 @@ class Decisions:
     def _kill(self, hook: str, worker: int) -> None:
         self._executions.kill(worker, hook)
 
-    def _wake(self, hook: str, at_ps: int, tag: int, rank: int) -> None:
-        self._sim.wakes.add(at_ps, rank, tag)
+    def _wake(self, hook: str, at_ps: int, tag: int, rank: int, step_ps: int) -> None:
+        self._sim.wakes.add(at_ps, rank, tag, step_ps, self._sim.looks.happened)
+
+    def _note_rest(self, hook: str, looks: int) -> None:
+        self._sim.looks.rest(looks)
 
     def _move(self, hook: str, worker: int, block: int, node: int, cost_ps: int, tag: int) -> None:
         """Give a worker a block to move; one that waits begins at once."""

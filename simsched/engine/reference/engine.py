@@ -10,6 +10,7 @@ from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.reference.devices import Place
 from simsched.engine.reference.flights import Flights
+from simsched.engine.reference.looks import Looks
 from simsched.engine.reference.pools import Pools
 from simsched.engine.reference.record import Record
 from simsched.engine.reference.segments import Memory
@@ -42,6 +43,7 @@ class Engine(Protocol):
     tasks: Tasks
     flights: Flights
     wakes: Wakes
+    looks: Looks
     timers: dict[int, int]  #: worker or, from there on, lane of copies -> time in ps
     busy_on_core: list[int]
     busy_on_module: list[int]

@@ -9,6 +9,7 @@ import numpy as np
 from simsched.engine.interface.problem import Problem
 from simsched.trace.schema import (
     EVENT_COLUMNS,
+    NONE,
     EventKind,
     RunCounters,
     Summary,
@@ -55,6 +56,14 @@ class Record(RunCounters):
             self._rows.append((now, int(kind), worker, task, self.iteration, arg0, arg1))
             if len(self._rows) == self._sink.capacity:
                 self._hand_over(self._sink)
+
+    def repeat(self, times: range, kind: EventKind) -> None:
+        """Record an event of nobody at each of some times."""
+        if self._sink is None:
+            self.n_events += len(times)
+            return
+        for now in times:
+            self.event(now, kind, NONE, NONE)
 
     def start_iteration(self, number: int, now: int) -> None:
         """Open the counters of an iteration."""

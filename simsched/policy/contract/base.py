@@ -45,6 +45,7 @@ from simsched.policy.contract.decisions import Move as Move
 from simsched.policy.contract.decisions import Pace as Pace
 from simsched.policy.contract.decisions import Pool as Pool
 from simsched.policy.contract.decisions import Preempt as Preempt
+from simsched.policy.contract.decisions import Rest as Rest
 from simsched.policy.contract.decisions import Transfer as Transfer
 from simsched.policy.contract.decisions import Wake as Wake
 from simsched.policy.contract.estimates import INFORMATION_MODES, parse_user_ops
@@ -491,13 +492,14 @@ class Policy(Shown, Generic[S]):
         """
         return None
 
-    def on_timer(self, view: HookView, state: S) -> tuple[TimedDecision, ...]:
+    def on_timer(self, view: HookView, state: S) -> tuple[TimedDecision | Rest, ...]:
         """Return what happens now, in this order; called every `timer_period_s`.
 
         Returns
         -------
         tuple of decisions
-            Empty where nothing happens.
+            Empty where nothing happens; a :class:`Rest` where nothing will until something else
+            does.
         """
         return ()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from simsched.files.units import PS_PER_S
 from simsched.policy.contract.plan import TAKES
-from simsched.policy.contract.records import MAX_WHOLE, NEVER_PS, Decision, accepts
+from simsched.policy.contract.records import MAX_INDEX, MAX_WHOLE, NEVER_PS, Decision, accepts
 
 WHOLE_PACE = 10**9  #: a worker's whole speed
 
@@ -109,11 +109,32 @@ class Wake(Decision):
     rank : int
         Of the wakes of one instant the one of the lowest rank comes first, of equal ranks the one
         that was asked for first.
+    step_ps : int
+        Promises that if nothing else happens until then, `on_wake` only asks for the same so much
+        later, as :class:`Rest` does for `on_timer`; 0 promises nothing.
     """
 
     at_ps: int = field(metadata=accepts(0, NEVER_PS))
     tag: int = field(default=0, metadata=accepts(-MAX_WHOLE, MAX_WHOLE))
     rank: int = field(default=0, metadata=accepts(-MAX_WHOLE, MAX_WHOLE))
+    step_ps: int = field(default=0, metadata=accepts(0, NEVER_PS))
+
+
+@dataclass(frozen=True)
+class Rest(Decision):
+    """Decision of `on_timer`: until anything else happens, it decides nothing but this.
+
+    A promise, by which a run costs what happens and not how long it takes: engines leave out looks
+    that come to nothing. The last one before the next event is made, so that a policy that notes
+    times or counters knows them as of then.
+
+    Parameters
+    ----------
+    looks : int
+        Only every so many looks are left out together: where what is noted depends on them.
+    """
+
+    looks: int = field(default=1, metadata=accepts(1, MAX_INDEX))
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,10 @@ from simsched.policy.contract.base import (
     PlanView,
     Pool,
     Preempt,
+    Rest,
     Transfer,
     param,
+    seconds_to_ps,
 )
 from simsched.policy.parts.core_groups import CoreGroups, core_groups
 from simsched.policy.parts.placement import PlacedPolicy
@@ -47,7 +49,8 @@ class Queues:
     moves: list[int]  # one per thread: how often it has been moved
     task_class: Int32Array  # shape (n_tasks,): of the graph of the iterations
     is_used: bool = False  # not by the initialisation
-    ticks: int = 0
+    ticks: int = 0  # time slices so far, in which it has been used
+    unused_slices: int = 0
     notes: dict[str, Any] = field(default_factory=dict)  # of one scheduler
 
     def thread_of(self, task: int) -> int:
@@ -145,12 +148,15 @@ class ThreadScheduler(PlacedPolicy[Queues]):
         if state.is_used:
             state.last_ran_ps[state.thread_of(task)] = view.live.now_ps()
 
-    def on_timer(self, view: HookView, state: Queues) -> tuple[Move, ...]:
+    def on_timer(self, view: HookView, state: Queues) -> tuple[Move | Rest, ...]:
         """Return moves if it is time for them, then the ends of time slices."""
+        slices = view.live.now_ps() // seconds_to_ps(self.slice_s)
         if not state.is_used or view.machine.copies_data:
-            return ()
-        state.ticks += 1
-        moves = self.balance(view, state) if self.is_due(state) else []
+            state.unused_slices = slices
+            return (Rest(),)
+        state.ticks = slices - state.unused_slices
+        is_due = self.is_due(state)
+        moves = self.balance(view, state) if is_due else []
         stopped = {move.worker for move in moves if isinstance(move, Preempt)}
         live = view.live
         for core, queue in enumerate(state.waiting):
@@ -158,10 +164,24 @@ class ThreadScheduler(PlacedPolicy[Queues]):
             if queue and task >= 0 and core not in stopped:
                 state.last_ran_ps[state.thread_of(task)] = live.now_ps()
                 moves.append(Preempt(core))
+        if not moves and is_due and self.rests(view, state):
+            return (Rest(self.slices_each),)
         return tuple(moves)
 
+    @property
+    def slices_each(self) -> int:
+        """Time slices from one round of balancing to the next."""
+        return max(1, round(self.balance_s / self.slice_s))
+
     def is_due(self, state: Queues) -> bool:
-        return state.ticks % max(1, round(self.balance_s / self.slice_s)) == 0
+        return state.ticks % self.slices_each == 0
+
+    def rests(self, view: HookView, state: Queues) -> bool:
+        """Return whether the next rounds move nothing either, after one that has not.
+
+        By default: rounds go by who runs and waits where, which only events change.
+        """
+        return True
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
         """Return the moves of one round."""

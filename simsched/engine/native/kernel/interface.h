@@ -138,6 +138,7 @@ enum {
     SSK_DECIDE_PACE = 6,
     SSK_DECIDE_WAKE = 7,
     SSK_DECIDE_MOVE = 8,
+    SSK_DECIDE_REST = 9,
 };
 
 /* Why a decision is not allowed. */
@@ -491,11 +492,14 @@ typedef union {
         int64_t kind, worker, part;
     } pace;
     struct {
-        int64_t kind, at_ps, tag, rank;
+        int64_t kind, at_ps, tag, rank, step_ps;
     } wake;
     struct {
         int64_t kind, worker, block, node, cost_ps, tag;
     } move;
+    struct {
+        int64_t kind, looks;
+    } rest;
 } ssk_decision_t;
 
 #endif

@@ -16,6 +16,7 @@ from simsched.policy import (
     PlanView,
     Preempt,
     Progress,
+    Rest,
     Transfer,
     param,
     preset,
@@ -144,7 +145,7 @@ class AgeBased(ThreadScheduler):
         state.note_move(state.thread_of(task), worker)
         return Preempt(able[task], worker)
 
-    def on_timer(self, view: HookView, state: Queues) -> tuple[Move, ...]:
+    def on_timer(self, view: HookView, state: Queues) -> tuple[Move | Rest, ...]:
         """Read the counters of all cores; return moves and ends of time slices."""
         if state.is_used:
             self._read_counters(view, state)
@@ -154,6 +155,10 @@ class AgeBased(ThreadScheduler):
         """Return whether the period is over, a thread is new or a core has become idle."""
         asked = bool(state.notes.pop("due", False))
         return super().is_due(state) or asked
+
+    def rests(self, view: HookView, state: Queues) -> bool:
+        """Return whether one thread is left at most: of several, progress changes the order."""
+        return super().is_due(state) and len(self._places(view, state)) <= 1
 
     def balance(self, view: HookView, state: Queues) -> list[Move]:
         place = self._places(view, state)

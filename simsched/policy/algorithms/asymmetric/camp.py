@@ -128,6 +128,10 @@ class Camp(ThreadScheduler):
             )
         return moves + places
 
+    def rests(self, view: HookView, state: Queues) -> bool:
+        """Return whether no boost is going to end."""
+        return all(n > self.amp_boost_ticks for n in state.notes["boosts"].values())
+
     def _classes(self, view: HookView, state: Queues) -> dict[int, int]:
         """Return the class of each thread that can run, by its task."""
         names = view.workload.graph.class_names

@@ -58,6 +58,10 @@ class LinuxBalancer(ThreadScheduler):
             fails[core] = fails[core] + 1 if crowded and not move else 0
         return moves
 
+    def rests(self, view: HookView, state: Queues) -> bool:
+        """Return whether no core waits for more rounds in vain, or for threads to cool down."""
+        return all(n == 0 or n > self.failed_attempts for n in state.notes["fails"])
+
     def _pull(
         self, view: HookView, state: Queues, crowded: list[int], core: int, *, eager: bool
     ) -> list[Move]:

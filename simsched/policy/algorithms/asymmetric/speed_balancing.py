@@ -14,7 +14,7 @@ from simsched.policy import (
     register,
 )
 from simsched.policy.parts.threads import Move, Queues, ThreadScheduler
-from simsched.workload.graph import FloatArray
+from simsched.workload.graph import FloatArray, Int64Array
 
 
 @register("speed_balancing")
@@ -49,7 +49,7 @@ class SpeedBalancing(ThreadScheduler):
         mean = float(speed.mean())
         round_ = state.ticks
         used = state.notes.setdefault("used", [-(10**9)] * view.n_workers)
-        recent = 2 * max(1, round(self.balance_s / self.slice_s))
+        recent = 2 * self.slices_each
         moves: list[Move] = []
         load = [state.load(view, core) for core in range(view.n_workers)]
         group = state.groups.of_worker
@@ -70,6 +70,21 @@ class SpeedBalancing(ThreadScheduler):
             moves += pulled
         return moves
 
+    def rests(self, view: HookView, state: Queues) -> bool:
+        """Return whether the last interval is like those to come, and no core has to wait."""
+        recent = state.ticks - 2 * self.slices_each
+        is_steady = np.array_equal(state.notes["share"], self._shares_to_come(view, state))
+        return is_steady and all(round_ <= recent for round_ in state.notes["used"])
+
+    def _shares_to_come(self, view: HookView, state: Queues) -> FloatArray:
+        """Return the share of each thread in intervals in which nothing happens."""
+        share = np.zeros(len(state.home))
+        for core in range(view.n_workers):
+            seen = view.live.progress(core)
+            if seen is not None and seen.task in state.notes.get("before", {}):
+                share[state.thread_of(seen.task)] += 1.0
+        return share
+
     def _pull(self, view: HookView, state: Queues, source: int, target: int) -> list[Move]:
         """Return the move of the thread of a core that has been moved least."""
         candidates = present(view, state, source)
@@ -78,7 +93,7 @@ class SpeedBalancing(ThreadScheduler):
         task = min(candidates, key=lambda t: state.moves[state.thread_of(t)])
         return [self.relocate(view, state, task, source, target)]
 
-    def _executed_ps(self, view: HookView, state: Queues) -> FloatArray:
+    def _executed_ps(self, view: HookView, state: Queues) -> Int64Array:
         """Return how long each thread has been executed, also since it was resumed."""
         live = view.live
         ran_ps = [live.executed_ps(task) for task in range(len(state.task_class))]
@@ -88,7 +103,7 @@ class SpeedBalancing(ThreadScheduler):
             if seen is not None and seen.task in before:
                 since_ps = before[seen.task] + live.now_ps() - seen.began_ps
                 ran_ps[seen.task] = max(ran_ps[seen.task], since_ps)
-        done = np.zeros(len(state.home))
+        done = np.zeros(len(state.home), np.int64)
         for task, time_ps in enumerate(ran_ps):
             done[state.thread_of(task)] += time_ps
         return done
@@ -99,7 +114,8 @@ class SpeedBalancing(ThreadScheduler):
         now = view.live.now_ps()
         last, at = state.notes.get("done", (np.zeros_like(done), 0))
         state.notes["done"] = done, now
-        share = np.maximum(0.0, done - last) / max(1, now - at)
+        share = np.maximum(0, done - last) / max(1, now - at)
+        state.notes["share"] = share
         ratio = state.groups.ops_per_s[state.groups.of_worker] / state.groups.ops_per_s[0]
         speed: FloatArray = ratio.copy()
         for core in range(view.n_workers):

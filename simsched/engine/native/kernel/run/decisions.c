@@ -186,10 +186,24 @@ static int add_wake(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
     int64_t at_ps = decision->wake.at_ps;
     if (sim->hooks.on_wake == NULL || at_ps < sim->now)
         return ssk_refuse(sim, hook, SSK_REASON_KIND);
-    int status = ssk_wakes_add(&sim->wakes, &sim->allocator, at_ps, decision->wake.rank, decision->wake.tag);
+    ssk_wake_t wake = {
+        .time = at_ps, .rank = decision->wake.rank, .tag = decision->wake.tag,
+        .step_ps = decision->wake.step_ps, .happened = ssk_n_happened(sim),
+    };
+    int status = ssk_wakes_add(&sim->wakes, &sim->allocator, wake);
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     ssk_set_rare(sim, SSK_RARE_WAKE, sim->wakes.heap[0].time);
+    return SSK_OK;
+}
+
+/* Lets the timer be put off while nothing happens. */
+static int rest(ssk_sim_t *sim, const ssk_decision_t *decision)
+{
+    int64_t period = sim->problem.timer_period_ps, looks = decision->rest.looks;
+    sim->rest_step_ps = looks > SSK_NEVER / period ? SSK_NEVER : looks * period;
+    sim->rest_from_ps = sim->now;
+    sim->rest_happened = ssk_n_happened(sim);
     return SSK_OK;
 }
 
@@ -323,6 +337,7 @@ static int carry_out(ssk_sim_t *sim, const ssk_decision_t *decision, int hook)
     case SSK_DECIDE_ACQUIRE_ORDER: return change_order(sim, decision, hook);
     case SSK_DECIDE_PACE: return set_pace(sim, decision, hook);
     case SSK_DECIDE_MOVE: return add_move(sim, decision, hook);
+    case SSK_DECIDE_REST: return rest(sim, decision);
     default: return add_wake(sim, decision, hook);
     }
 }
@@ -347,19 +362,35 @@ int ssk_tell_on_start(ssk_sim_t *sim, int32_t worker)
     return ssk_answer(sim, &answer, SSK_ON_START);
 }
 
-int ssk_wake_policy(ssk_sim_t *sim)
+/* Notes a look of the policy before what it decides is carried out: an idle one is nothing that happens. */
+static void note_look(ssk_sim_t *sim, const ssk_answer_t *answer)
 {
-    int64_t tag = ssk_wakes_take(&sim->wakes);
-    ssk_set_rare(sim, SSK_RARE_WAKE, sim->wakes.n > 0 ? sim->wakes.heap[0].time : SSK_NO_TIMER);
-    return ssk_tell_on_wake(sim, tag);
+    if (answer->n_decisions != 1)
+        return;
+    const ssk_decision_t *only = &answer->decisions[0];
+    sim->n_idle_looks += only->kind == SSK_DECIDE_REST || (only->kind == SSK_DECIDE_WAKE && only->wake.step_ps > 0);
 }
 
-int ssk_tell_on_wake(ssk_sim_t *sim, int64_t tag)
+static int tell_on_wake(ssk_sim_t *sim, int64_t tag, bool is_look)
 {
     ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     if (sim->hooks.on_wake(sim->hooks.context, tag, &answer) < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
+    if (is_look)
+        note_look(sim, &answer);
     return ssk_answer(sim, &answer, SSK_ON_WAKE);
+}
+
+int ssk_wake_policy(ssk_sim_t *sim)
+{
+    int64_t tag = ssk_wakes_take(&sim->wakes);
+    ssk_set_rare(sim, SSK_RARE_WAKE, sim->wakes.n > 0 ? sim->wakes.heap[0].time : SSK_NO_TIMER);
+    return tell_on_wake(sim, tag, true);
+}
+
+int ssk_tell_on_wake(ssk_sim_t *sim, int64_t tag)
+{
+    return tell_on_wake(sim, tag, false);
 }
 
 int ssk_fire_policy_timer(ssk_sim_t *sim)
@@ -367,9 +398,11 @@ int ssk_fire_policy_timer(ssk_sim_t *sim)
     ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     ssk_set_rare(sim, SSK_RARE_POLICY, ssk_add_ps(sim->now, sim->problem.timer_period_ps));
     ssk_event(sim, SSK_TIMER, SSK_NONE, SSK_NONE, 0, 0);
+    sim->rest_step_ps = 0;
     if (sim->hooks.on_timer == NULL)
         return SSK_OK;
     if (sim->hooks.on_timer(sim->hooks.context, &answer) < 0)
         return ssk_fail(sim, SSK_ERR_HOOK);
+    note_look(sim, &answer);
     return ssk_answer(sim, &answer, SSK_ON_TIMER);
 }

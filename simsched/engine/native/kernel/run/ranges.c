@@ -256,7 +256,7 @@ bool ssk_may_decide(const ssk_decision_t *decision, int hook)
         0x8b, /* on_idle */
         0x1c2, /* on_finish */
         0x1c2, /* on_landing */
-        0x1ff, /* on_timer */
+        0x3ff, /* on_timer */
         0x1ff, /* on_wake */
     };
     static const int64_t range[][10][2] = {
@@ -282,13 +282,16 @@ bool ssk_may_decide(const ssk_decision_t *decision, int hook)
             {0, INT32_MAX}, {1, 1000000000}
         },
         { /* wake */
-            {0, SSK_NEVER}, {-INT64_MAX, INT64_MAX}, {-INT64_MAX, INT64_MAX}
+            {0, SSK_NEVER}, {-INT64_MAX, INT64_MAX}, {-INT64_MAX, INT64_MAX}, {0, SSK_NEVER}
         },
         { /* move */
             {0, INT32_MAX}, {0, INT32_MAX}, {0, INT32_MAX}, {0, 1000000000000000}, {-INT64_MAX, INT64_MAX}
         },
+        { /* rest */
+            {1, INT32_MAX}
+        },
     };
-    if (decision->kind < 0 || decision->kind >= 9)
+    if (decision->kind < 0 || decision->kind >= 10)
         return false;
     if (!(may[hook] >> decision->kind & 1))
         return false;

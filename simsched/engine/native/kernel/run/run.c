@@ -15,6 +15,9 @@
 
 enum { FLOW, TIMER, ARRIVAL, LANDING, WAKE, BOUNDARY, POLICY, CHANGE }; /* from ARRIVAL on in the order of the rare times */
 
+/* Steps by which a look is put off at a time where events are written down. */
+static const int64_t MOST_LEFT_OUT = 1 << 20;
+
 int ssk_fail(ssk_sim_t *sim, int code)
 {
     if (!sim->has_failed) {
@@ -64,6 +67,53 @@ static int next_kind(ssk_sim_t *sim, int64_t *time_ret, int32_t *worker_ret)
     return kind;
 }
 
+/* Tells whether the next event is a look of the policy that has promised to decide nothing. */
+static bool is_idle_look(const ssk_sim_t *sim, int kind)
+{
+    int64_t happened = ssk_n_happened(sim);
+    if (kind == WAKE)
+        return ssk_wake_rests(&sim->wakes.heap[0], happened);
+    return kind == POLICY && sim->rest_step_ps > 0 && sim->rest_happened == happened;
+}
+
+/* Returns the time of the next event that is no such look, or when the run is given up before. */
+static int64_t next_happening(ssk_sim_t *sim)
+{
+    int64_t policy_time = sim->rare_time[SSK_RARE_POLICY], wake_time = sim->rare_time[SSK_RARE_WAKE], time;
+    int32_t worker;
+    if (is_idle_look(sim, POLICY))
+        ssk_set_rare(sim, SSK_RARE_POLICY, SSK_NO_TIMER);
+    ssk_set_rare(sim, SSK_RARE_WAKE, ssk_wakes_first_due(&sim->wakes, ssk_n_happened(sim)));
+    next_kind(sim, &time, &worker);
+    ssk_set_rare(sim, SSK_RARE_POLICY, policy_time);
+    ssk_set_rare(sim, SSK_RARE_WAKE, wake_time);
+    return is_given_up(sim, time) ? sim->deadline_ps : ssk_min(time, SSK_NEVER);
+}
+
+/*
+ * Puts an idle look off to the last of its times before anything happens; returns whether it comes later. Where events
+ * are written down it looks now and then, so that a run can be stopped.
+ */
+static bool put_off(ssk_sim_t *sim, int kind, int64_t time)
+{
+    int64_t step = kind == WAKE ? sim->wakes.heap[0].step_ps : sim->rest_step_ps;
+    int64_t from = kind == WAKE ? time : sim->rest_from_ps, period = sim->problem.timer_period_ps;
+    int64_t n_steps = (next_happening(sim) - 1 - from) / step;
+    if (kind == POLICY && sim->trace.recorder.capacity > 0)
+        n_steps = ssk_min(n_steps, MOST_LEFT_OUT);
+    int64_t later = from + n_steps * step;
+    if (later <= time)
+        return false;
+    if (kind == WAKE) {
+        ssk_wakes_put_off(&sim->wakes, later);
+        ssk_set_rare(sim, SSK_RARE_WAKE, sim->wakes.heap[0].time);
+    } else {
+        ssk_trace_repeat(&sim->trace, time, period, (later - time) / period, SSK_TIMER, sim->iteration);
+        ssk_set_rare(sim, SSK_RARE_POLICY, later);
+    }
+    return true;
+}
+
 static int handle_timer(ssk_sim_t *sim)
 {
     int32_t worker = ssk_timers_fire(&sim->timers);
@@ -100,9 +150,11 @@ static int handle_next(ssk_sim_t *sim)
     int32_t worker = SSK_NONE;
     int64_t time;
     int kind = next_kind(sim, &time, &worker);
-    if (time >= sim->deadline_ps || kind >= POLICY || kind == LANDING) {
+    if (time >= sim->deadline_ps || kind >= LANDING) {
         if (is_stalled(sim))
             return ssk_fail(sim, SSK_ERR_STALLED);
+        while (time > sim->now && is_idle_look(sim, kind) && put_off(sim, kind, time))
+            kind = next_kind(sim, &time, &worker);
         if (time >= SSK_NEVER)
             return ssk_fail(sim, SSK_ERR_TIME);
         if (is_given_up(sim, time))

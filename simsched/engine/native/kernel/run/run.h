@@ -18,6 +18,12 @@ static inline void ssk_event(ssk_sim_t *sim, int32_t kind, int32_t worker, int32
     ssk_trace_add(&sim->trace, sim->now, kind, worker, task, sim->iteration, arg0, arg1);
 }
 
+/* How many events have happened: all but looks of the policy that decided nothing but to rest. */
+static inline int64_t ssk_n_happened(const ssk_sim_t *sim)
+{
+    return sim->events_handled - sim->n_idle_looks;
+}
+
 /* Sets the time of an event without a worker; SSK_NO_TIMER removes it. */
 static inline void ssk_set_rare(ssk_sim_t *sim, int which, int64_t time)
 {

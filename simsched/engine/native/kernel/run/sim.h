@@ -180,6 +180,9 @@ struct ssk_sim {
     int64_t *steals, *failed_probes;
     ssk_run_counters_t counters;
     int64_t managed_bytes[2], events_handled;
+    int64_t n_idle_looks; /* of these events, looks of the policy that decided nothing but to rest */
+    /* when the policy's timer has last been told to rest, its steps from there on (0 without), what had happened then */
+    int64_t rest_from_ps, rest_step_ps, rest_happened;
     int64_t deadline_ps;  /* the run is given up then unless a task ends or arrives before; at most SSK_NEVER */
     int32_t n_duplicates; /* executions of tasks beyond one each, at present */
     int32_t n_awaiting;   /* workers that wait inside a task for the end of another one */

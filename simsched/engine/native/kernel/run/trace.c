@@ -40,6 +40,16 @@ void ssk_trace_store(ssk_trace_t *self, int64_t time, int32_t kind, int32_t work
         hand_over(self);
 }
 
+void ssk_trace_repeat(ssk_trace_t *self, int64_t time, int64_t step, int64_t n, int32_t kind, int32_t iteration)
+{
+    if (self->recorder.capacity == 0) {
+        self->n += (size_t)n;
+        return;
+    }
+    for (int64_t i = 0; i < n; i++)
+        ssk_trace_store(self, time + i * step, kind, SSK_NONE, SSK_NONE, iteration, 0, 0);
+}
+
 int ssk_trace_verify(const ssk_trace_t *self)
 {
     return self->recorder.capacity == 0 || self->n < self->recorder.capacity ? SSK_OK : SSK_ERR_INVARIANT;

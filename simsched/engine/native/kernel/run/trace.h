@@ -23,6 +23,9 @@ int ssk_trace_verify(const ssk_trace_t *self) SSK_CHECK_RESULT;
 void ssk_trace_store(ssk_trace_t *self, int64_t time, int32_t kind, int32_t worker, int32_t task, int32_t iteration,
                      int64_t arg0, int64_t arg1);
 
+/* Adds `n` events of nobody, one at each of `n` times that are `step` apart. */
+void ssk_trace_repeat(ssk_trace_t *self, int64_t time, int64_t step, int64_t n, int32_t kind, int32_t iteration);
+
 /* Counts an event and writes it down if there is a recorder. */
 static inline void ssk_trace_add(ssk_trace_t *self, int64_t time, int32_t kind, int32_t worker, int32_t task,
                                  int32_t iteration, int64_t arg0, int64_t arg1)

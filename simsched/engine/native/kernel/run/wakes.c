@@ -26,12 +26,12 @@ static bool is_before(const ssk_wake_t *a, const ssk_wake_t *b)
     return a->rank < b->rank || (a->rank == b->rank && a->number < b->number);
 }
 
-int ssk_wakes_add(ssk_wakes_t *self, const ssk_allocator_t *allocator, int64_t time, int64_t rank, int64_t tag)
+int ssk_wakes_add(ssk_wakes_t *self, const ssk_allocator_t *allocator, ssk_wake_t added)
 {
     int status = ssk_grow(allocator, &self->heap, &self->capacity, self->n + 1, sizeof(*self->heap));
     if (status != SSK_OK)
         return status;
-    ssk_wake_t added = {.time = time, .rank = rank, .number = self->n_asked++, .tag = tag};
+    added.number = self->n_asked++;
     SSK_HEAP_ADD(self->heap, self->n, added, is_before);
     return SSK_OK;
 }
@@ -42,6 +42,24 @@ int64_t ssk_wakes_take(ssk_wakes_t *self)
     int64_t tag = self->heap[0].tag;
     SSK_HEAP_DROP(self->heap, self->n, is_before);
     return tag;
+}
+
+int64_t ssk_wakes_first_due(const ssk_wakes_t *self, int64_t happened)
+{
+    int64_t first = SSK_NO_TIMER;
+    for (size_t i = 0; i < self->n; i++)
+        if (!ssk_wake_rests(&self->heap[i], happened))
+            first = ssk_min(first, self->heap[i].time);
+    return first;
+}
+
+void ssk_wakes_put_off(ssk_wakes_t *self, int64_t time)
+{
+    assert(self->n > 0 && time >= self->heap[0].time);
+    ssk_wake_t later = self->heap[0];
+    later.time = time;
+    SSK_HEAP_DROP(self->heap, self->n, is_before);
+    SSK_HEAP_ADD(self->heap, self->n, later, is_before);
 }
 
 int ssk_wakes_verify(const ssk_wakes_t *self)

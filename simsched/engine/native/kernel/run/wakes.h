@@ -9,11 +9,13 @@
 #ifndef SSK_WAKES_H
 #define SSK_WAKES_H
 
-#include "base.h"
+#include "run/timers.h"
 
 typedef struct {
     int64_t time, rank, number;
-    int64_t tag; /* the policy's */
+    int64_t tag;          /* the policy's */
+    int64_t step_ps;      /* by which it is put off while nothing happens; 0 where it is not */
+    int64_t happened;     /* how many events had happened when it was asked for */
 } ssk_wake_t;
 
 typedef struct {
@@ -29,10 +31,22 @@ int ssk_wakes_verify(const ssk_wakes_t *self) SSK_CHECK_RESULT;
 /* Forgets all wakes. */
 void ssk_wakes_clear(ssk_wakes_t *self);
 
-int ssk_wakes_add(ssk_wakes_t *self, const ssk_allocator_t *allocator, int64_t time, int64_t rank,
-                  int64_t tag) SSK_CHECK_RESULT;
+/* Adds a wake; its number is set here. */
+int ssk_wakes_add(ssk_wakes_t *self, const ssk_allocator_t *allocator, ssk_wake_t added) SSK_CHECK_RESULT;
 
 /* Removes the first wake, of which there is one, and returns its tag. */
 int64_t ssk_wakes_take(ssk_wakes_t *self);
+
+/* Tells whether a wake may be put off, `happened` events having happened by now. */
+static inline bool ssk_wake_rests(const ssk_wake_t *wake, int64_t happened)
+{
+    return wake->step_ps > 0 && wake->happened == happened;
+}
+
+/* Time of the first wake that may not be put off, SSK_NO_TIMER when there is none. */
+int64_t ssk_wakes_first_due(const ssk_wakes_t *self, int64_t happened) SSK_CHECK_RESULT;
+
+/* Puts off the first wake, of which there is one, to a later time; it keeps its number. */
+void ssk_wakes_put_off(ssk_wakes_t *self, int64_t time);
 
 #endif
