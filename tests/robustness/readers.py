@@ -304,6 +304,44 @@ def read_sampling_as_machine(folder: Path) -> object:
     return text
 
 
+ALONE = ("hwloc", "lscpu", "simgrid")  # formats of files that describe whole machines
+
+
+def _facts() -> list[Files]:
+    """Return a file of each format of facts about machines, named like the format."""
+    from tests.machine.facts import samples
+
+    texts = {
+        "hwloc": samples.hwloc_2(),
+        "lscpu": samples.LSCPU,
+        "numactl": samples.NUMACTL,
+        "mlc": samples.MLC,
+        "stream": samples.STREAM,
+        "bandwidth_table": samples.TABLE,
+        "core_to_core": samples.CORE_TO_CORE,
+        "nvidia_topo": samples.NVIDIA_TOPO,
+        "simgrid": samples.SIMGRID,
+        "cuda_copies": samples.NVBANDWIDTH,
+    }
+    return [{name: text.encode()} for name, text in texts.items()]
+
+
+@reader("facts", seeds=_facts)
+def read_facts_file(folder: Path) -> object:
+    from simsched.machine.facts import described
+    from tests.machine.facts import samples
+
+    path, base = _only(folder), folder / "base"
+    if path.name in ALONE:
+        return described([path])
+    base.write_text(samples.hwloc_2())
+    paths = [path, base]
+    if path.name == "cuda_copies":  # of devices, which a topology may not have
+        paths.append(folder / "devices")
+        paths[-1].write_text(samples.NVIDIA_TOPO)
+    return described(paths)
+
+
 @reader("references")
 def read_references_file(folder: Path) -> object:
     from simsched.reproduction.references import read_references

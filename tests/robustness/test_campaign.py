@@ -9,6 +9,9 @@ import pytest
 
 from simsched.files.errors import SimschedError
 from simsched.files.yaml_reader import read_document
+from simsched.machine.facts import fact_formats
+from simsched.trace.importers import trace_importers
+from simsched.workload.importers import importers
 from tests.robustness import trees
 from tests.robustness.campaign import attempt, feed
 from tests.robustness.mutate import mutated
@@ -20,12 +23,19 @@ SLOW = {
     "claims",
     "experiment",
     "export",
+    "facts",
     "machine",
     "sampling",
     "starvz",
     "starvz_csv",
     "tasks_rec",
 }  # some 10 ms an input
+
+
+def test_every_format_has_a_reader_here():
+    formats = {*importers(), *trace_importers()} - ({"otf2"} - {*READERS})  # an extra
+    assert formats <= {*READERS}
+    assert {name for files in READERS["facts"].seeds() for name in files} == {*fact_formats()}
 
 
 @pytest.mark.filterwarnings("error")
