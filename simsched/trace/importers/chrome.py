@@ -176,8 +176,11 @@ def _take(
 
 def _take_beside(found: Found, number: int, event: dict[str, Any]) -> None:
     """Take a slice of another category: arrows may lead to it, ends of pairs may be its."""
+    phase, name = event["ph"], event.get("name", "")
+    if phase not in ("X", "B", "E"):
+        return
     thread = _identity(event.get("pid")), _identity(event.get("tid"))
-    start, name, phase = _picoseconds(event.get("ts")), event.get("name", ""), event["ph"]
+    start = _picoseconds(event.get("ts"))
     if start is None or None in thread or not isinstance(name, str):
         return
     if phase in ("X", "B"):
