@@ -59,7 +59,8 @@ class Phases:
         pairs, of_child = np.unique(waits, axis=1, return_inverse=True)
         # The waits of a row are neighbours, in their order.
         follows = pairs[0][1:] == pairs[0][:-1]
-        is_last = np.append(~follows, [True] * (len(pairs[0]) > 0))
+        is_last = np.ones(len(pairs[0]), bool)
+        is_last[:-1] = ~follows
         task = pairs[0].copy()
         task[~is_last] = n_rows + np.arange(np.count_nonzero(~is_last))
         self.row = np.concatenate([np.arange(n_rows), pairs[0][~is_last]])

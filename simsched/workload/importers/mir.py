@@ -205,8 +205,9 @@ def _read_csv(path: Path) -> pd.DataFrame:
         raise GraphError(f"{path}: not CSV: {reason}") from error
     frame = frame.fillna("")
     frame.index += before + 2
-    blank = (frame.iloc[:, 1:] == "").all(axis=1) & (frame.iloc[:, 0].str.strip() == "")
-    return frame[~blank]
+    stripped = frame.apply(lambda column: column.str.strip())
+    found: pd.DataFrame = frame[(stripped != "").any(axis=1)]
+    return found
 
 
 def _parents(table: _Table) -> Int64Array:

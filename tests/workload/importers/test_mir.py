@@ -52,6 +52,13 @@ def test_spawn_tree_and_costs(load):
     assert workload.parameters["tasks_for_further_waits"] == 0
 
 
+def test_tasks_without_children(load):
+    """They were a TypeError."""
+    graph = load(["1,0,1,0,5,500,500,0,9,0,1000,[0],10,0", "2,0,2,0,5,7,7,0,9,0,1007,[0],10,0"])
+    assert graph.workload.graph.ops.tolist() == [[500, 7]]
+    assert graph.workload.graph.child.tolist() == []
+
+
 def test_children_are_in_order_of_their_numbers(load):
     rows = [
         ROWS[0].replace("3,1,2,", "3,1,1,"),
