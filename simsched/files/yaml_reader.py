@@ -145,6 +145,11 @@ def _parsed(path: Path, text: str, most_values: int, *, pure: bool = True) -> Do
     except (YAMLError, ValueError, AssertionError) as error:  # asserted of the version
         problem = (str(error).strip() or "nothing that its parser expects").splitlines()[0]
         raise ConfigurationError(f"{path}: not valid YAML: {problem}") from error
+    except KeyError as error:  # the version of a directive, which its resolver looks up
+        version = ".".join(map(str, error.args[0]))
+        raise ConfigurationError(
+            f"{path}: not valid YAML: found version {version}, accepted 1.1 or 1.2"
+        ) from error
     except RecursionError:
         raise ConfigurationError(
             f"{path}: nested too deeply, accepted: {MAX_DEPTH} levels"
