@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-import networkx as nx
+import numpy as np
 
 from simsched.files.errors import GraphError, shown, unknown_name
-from simsched.workload.builder import adjacency, build_graph, listed_accesses
+from simsched.workload.arrays import FloatArray, Int64Array
+from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
-from simsched.workload.importers._attributes import Attributes, plain
+from simsched.workload.importers._attributes import plain
+from simsched.workload.importers._columns import NamedGraph, Rows
 from simsched.workload.importers._given_costs import DEFAULT_SPEED, TaskCost, given_ops
 from simsched.workload.importers._naming import check_ends, check_named
 from simsched.workload.importers._source import number
@@ -44,68 +44,66 @@ class Meaning:
         return [f.name for f in fields(self) if getattr(self, f.name) is not None]
 
 
-def read_foreign(graph: nx.Graph[Any], meaning: Meaning, source: str) -> Workload:
+def read_foreign(graph: NamedGraph, meaning: Meaning, source: str) -> Workload:
     """Return the workload of a graph that is not in our own format.
 
     Nodes are tasks in the order of the graph, edges are dataflow.
     """
-    nodes = [
-        (node, Attributes(data, f"{source}: node {str(node)!r}"))
-        for node, data in graph.nodes(data=True)
-    ]
-    tasks = [found for _, found in nodes]
+    names, nodes = graph.names(), graph.nodes(source)
     for option in ("edge_bytes", "task_class"):
         value = getattr(meaning, option)
         if value is not None and not isinstance(value, str):
             raise GraphError(f"{source}: option {option}: found {value!r}, accepted an attribute")
-    costs = _costs(meaning, tasks, source)
+    costs = _costs(meaning, nodes, source)
     free = _free_ends(graph)
     if meaning.task_cost is None:
         check_ends(graph, str(next(iter(costs.values()))), source, allowed=free)
-    index = {node: i for i, (node, _) in enumerate(nodes)}
-    labels = [_label(found, meaning.task_class) for found in tasks]
+    labels = _labels(nodes, meaning.task_class)
     classes = {name: i for i, name in enumerate(dict.fromkeys(labels))}
-    edges = [(index[u], index[v]) for u, v in graph.edges()]
-    sizes = _edge_sizes(graph, meaning.edge_bytes, source)
-    moved = [(u, v, size) for (u, v), size in zip(edges, sizes, strict=True) if size]
-    writes = [(u, b, 0, size, 0) for b, (u, _, size) in enumerate(moved)]
-    reads = [(v, b, size, 0, 0) for b, (_, v, size) in enumerate(moved)]
-    ops, about = _ops(meaning, costs, tasks, labels, {index[node] for node in free}, source)
+    sources, targets = graph.ends()
+    moved = _edge_sizes(graph.edges(source), meaning.edge_bytes, source)
+    carrying = np.flatnonzero(moved)
+    block, block_bytes = np.arange(len(carrying)), moved[carrying]
+    nothing = np.zeros_like(block_bytes)
+    ops, about = _ops(meaning, costs, nodes, labels, free, source)
     result = build_graph(
         ops,
         kinds=list(costs),
         task_class=[classes[label] for label in labels],
         class_names=list(classes),
-        successors=adjacency([u for u, _ in edges], [v for _, v in edges], len(nodes)),
-        accessed=listed_accesses([*reads, *writes], len(nodes)),
-        block_bytes=[size for _, _, size in moved],
-        task_names=[str(plain(node)) for node, _ in nodes],
+        successors=adjacency(sources, targets, len(names)),
+        accessed=accesses(
+            np.concatenate((targets[carrying], sources[carrying])),
+            np.concatenate((block, block)),
+            np.concatenate((block_bytes, nothing)),
+            np.concatenate((nothing, block_bytes)),
+            len(names),
+        ),
+        block_bytes=block_bytes,
+        task_names=[str(plain(name)) for name in names],
     )
-    check_named(result, [str(node) for node, _ in nodes], source)
-    title = graph.graph.get("name")
+    check_named(result, list(map(str, names)), source)
+    title = graph.about.get("name")
     return Workload(
         name=title if isinstance(title, str) and title else "graph",
         graph=result,
         parameters={
             **about,
             "edge_bytes": meaning.edge_bytes,
-            "edges_without_bytes": len(edges) - len(moved),
+            "edges_without_bytes": len(sources) - len(carrying),
             "task_class": meaning.task_class,
         },
     )
 
 
-def _free_ends(graph: nx.Graph[Any]) -> set[Any]:
+def _free_ends(graph: NamedGraph) -> set[int]:
     """Return the nodes that cost nothing unless they say so: the two that SimGrid adds itself."""
-    directed: Any = graph
-    return {
-        node
-        for node, degree in (("root", directed.in_degree), ("end", directed.out_degree))
-        if node in graph and degree(node) == 0
-    }
+    sources, targets = graph.ends()
+    found = [(graph.index.get(name), ends) for name, ends in (("root", targets), ("end", sources))]
+    return {node for node, ends in found if node is not None and not np.any(ends == node)}
 
 
-def _costs(meaning: Meaning, nodes: list[Attributes], source: str) -> dict[str, str | None]:
+def _costs(meaning: Meaning, nodes: Rows, source: str) -> dict[str, str | None]:
     """Return the attribute that is the cost for each kind of processor, None for no attribute."""
     if meaning.cost is None or meaning.cost == {}:
         if meaning.task_cost is not None:
@@ -123,7 +121,7 @@ def _costs(meaning: Meaning, nodes: list[Attributes], source: str) -> dict[str, 
         if not isinstance(kind, str):
             raise GraphError(f"{source}: option cost: found {kind!r}, accepted kinds of processors")
         option = f"cost.{kind}" if several else "cost"
-        if not isinstance(key, str) or all(key not in found.values for found in nodes):
+        if not isinstance(key, str) or key not in nodes.columns:
             raise GraphError(
                 f"{source}: option {option}: found {key!r}, which no node has; "
                 f"accepted: {_names(nodes)}"
@@ -134,11 +132,11 @@ def _costs(meaning: Meaning, nodes: list[Attributes], source: str) -> dict[str, 
 def _ops(
     meaning: Meaning,
     costs: dict[str, str | None],
-    tasks: list[Attributes],
+    tasks: Rows,
     labels: list[str],
     free: Collection[int],
     source: str,
-) -> tuple[list[list[float]], dict[str, object]]:
+) -> tuple[list[FloatArray], dict[str, object]]:
     """Return the operations of all tasks for each kind of processor, and what they come from.
 
     Among several kinds there may be some that cannot run a task.
@@ -149,20 +147,16 @@ def _ops(
     several = isinstance(meaning.cost, Mapping)
     columns, given = [], 0
     for kind, key in costs.items():
-        column = [0.0] * len(tasks)
-        missing = []
-        for i, found in enumerate(tasks):
-            if key is None or (found.get(key) in (None, "") and meaning.task_cost is not None):
-                missing.append(i)
-            elif found.get(key) is not None or i not in free:
-                cost = found.cost(key) if several else found.number(key)
-                in_ops = cost * factors[kind]
-                column[i] = cost if math.isinf(cost) else number(in_ops, found.where)
+        values = tasks.values(key)
+        unsaid = () if meaning.task_cost is None else (None, "")
+        missing = [i for i, value in enumerate(values) if value in unsaid]
+        without = {*missing, *(i for i in free if values[i] is None)}
+        stated = [i for i in range(len(tasks)) if i not in without]
+        column = np.zeros(len(tasks))
+        column[stated] = _in_ops(tasks.among(stated), key, factors[kind], infinite=several)
         if meaning.task_cost is not None:
             names = [labels[i] for i in missing]
-            ops = given_ops(meaning.task_cost, names, labels, speeds[kind], source)
-            for i, value in zip(missing, ops, strict=True):
-                column[i] = value
+            column[missing] = given_ops(meaning.task_cost, names, labels, speeds[kind], source)
         given = max(given, len(missing))
         columns.append(column)
     unnamed = meaning.cost is None
@@ -174,6 +168,16 @@ def _ops(
     if meaning.task_cost is not None:
         about |= {"task_cost": meaning.task_cost, "tasks_of_task_cost": given}
     return columns, about
+
+
+def _in_ops(tasks: Rows, key: str | None, factor: float, *, infinite: bool) -> FloatArray:
+    """Return what tasks state as their cost in operations."""
+    found = tasks.numbers(key, infinite=infinite)
+    with np.errstate(over="ignore"):
+        ops = found * factor
+    for row in np.flatnonzero(np.isinf(ops) & np.isfinite(found)).tolist():
+        number(float(ops[row]), tasks.where(row))
+    return ops
 
 
 def _unit_s(meaning: Meaning, costs: dict[str, str | None], source: str) -> float | None:
@@ -221,47 +225,44 @@ def _speed(value: float | None, where: str) -> float:
     return speed
 
 
-def _names(nodes: list[Attributes]) -> str:
+def _names(rows: Rows) -> str:
     """Return the names of attributes that nodes have, the most frequent first."""
-    counts = Counter(str(key) for found in nodes for key in found.values)
-    return ", ".join(name for name, _ in counts.most_common(12)) or "none, there are no attributes"
+    return ", ".join(rows.columns.most_frequent(12)) or "none, there are no attributes"
 
 
-def _label(found: Attributes, key: str | None) -> str:
-    """Return the class of a task."""
+def _labels(tasks: Rows, key: str | None) -> list[str]:
+    """Return the class of each task."""
     if key is None:
-        return "task"
-    value = found.get(key)
-    if value is None or value == "":
-        raise found.error(key, "the class of the task")
-    return str(value)
+        return ["task"] * len(tasks)
+    values = tasks.values(key)
+    for row, value in enumerate(values):
+        if value is None or value == "":
+            raise tasks.attributes(row, {}).error(key, "the class of the task")
+    return list(map(str, values))
 
 
-def _edge_sizes(graph: nx.Graph[Any], key: str | None, source: str) -> list[int]:
+def _edge_sizes(edges: Rows, key: str | None, source: str) -> Int64Array:
     """Return the bytes of each edge, 0 where no attribute is named or an edge has none.
 
     They are rounded: generators of graphs reckon with fractions of bytes.
     """
+    found = np.zeros(len(edges), dtype=np.int64)
     if key is None:
-        return [0] * graph.number_of_edges()
-    edges = [
-        Attributes(data, f"{source}: edge {str(u)!r} -> {str(v)!r}")
-        for u, v, data in graph.edges(data=True)
-    ]
-    if edges and all(found.get(key) is None for found in edges):
+        return found
+    values = edges.values(key)
+    if values and all(value is None for value in values):
         raise GraphError(
             f"{source}: option edge_bytes: found {shown(key)}, which no edge has; "
             f"accepted: {_names(edges)}"
         )
-    return [
-        0 if found.get(key) is None or _is_no_data(found.get(key)) else found.size(key)
-        for found in edges
-    ]
+    stated = [i for i, value in enumerate(values) if not _is_no_data(value)]
+    found[stated] = edges.among(stated).sizes(key)
+    return found
 
 
 def _is_no_data(value: object) -> bool:
-    """Say whether an edge states that it carries nothing."""
+    """Say whether an edge states that it carries nothing, or does not state what it carries."""
     try:
-        return float(str(value)) == NO_DATA
-    except ValueError:
+        return value is None or float(value) == NO_DATA  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
         return False

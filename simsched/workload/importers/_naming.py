@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from simsched.files.errors import GraphError
 from simsched.files.units import plural
 from simsched.workload.graph import TaskGraph
+from simsched.workload.importers._columns import NamedGraph
 
 SHOWN_TASKS = 8
 
@@ -33,24 +33,26 @@ def check_named(graph: TaskGraph, names: Sequence[str], source: Path | str) -> N
         ) from error
 
 
-def check_ends(graph: nx.Graph[Any], key: str, source: str, allowed: Collection[Any] = ()) -> None:
+def check_ends(graph: NamedGraph, key: str, source: str, allowed: Collection[int] = ()) -> None:
     """Check that both ends of every edge are nodes with attributes, not only mentioned there.
 
     Readers add missing ends as nodes without attributes; every other node has the attribute `key`.
     Those that are `allowed` need none.
     """
-    bare = {node for node, data in graph.nodes(data=True) if not data}
-    if not bare or len(bare) == len(graph):
+    bare = graph.of_nodes.bare(len(graph))
+    if not bare.any() or bare.all():
         return
-    bare.difference_update(allowed)
-    for u, v in graph.edges():
-        for node in (u, v):
-            if node in bare:
-                raise GraphError(
-                    f"{source}: edge {str(u)!r} -> {str(v)!r}: node {str(node)!r}: found no "
-                    "attributes, as where a node is only an end of edges; accepted a node with the "
-                    f"attribute {key!r}"
-                )
+    bare[list(allowed)] = False
+    sources, targets = graph.ends()
+    wrong = np.flatnonzero(bare[sources] | bare[targets])
+    if len(wrong):
+        edge = int(wrong[0])
+        end = sources[edge] if bare[sources[edge]] else targets[edge]
+        raise GraphError(
+            f"{graph.edges(source).where(edge)}: node {str(graph.names()[end])!r}: found no "
+            "attributes, as where a node is only an end of edges; accepted a node with the "
+            f"attribute {key!r}"
+        )
 
 
 def _cycle(graph: TaskGraph) -> list[int]:

@@ -27,45 +27,69 @@ from itertools import product
 from typing import Any
 
 import networkx as nx
+import numpy as np
 
 from simsched.files.errors import GraphError
 from simsched.files.limits import EDGES
+from simsched.workload.importers._columns import NamedGraph, named_graph
 
-LABEL = "label"
+LABEL, SHAPE = "label", "shape"
 TASKFLOW = "Taskflow"
 NEXTFLOW, SIGNS = "dag", ("point", "circle")
 STARPU = re.compile(r"(task|tag|mpi|worker)_.+")
 NO_NAME = "(no name)"
-Clusters = Mapping[str, Sequence[str]]
+Clusters = Mapping[str, Sequence[int]]
 
 
-def tidied(graph: nx.Graph[Any], clusters: Clusters, source: str) -> nx.Graph[Any] | None:
+def tidied(graph: NamedGraph, clusters: Clusters, source: str) -> NamedGraph | None:
     """Return the tasks of a dump with their names in the attribute `LABEL`; None for other graphs.
 
     `clusters` are the nodes of each subgraph by its name.
     """
-    if not graph.is_directed() or len(graph) == 0:
+    if not graph.directed or len(graph) == 0:
         return None
-    if graph.graph.get("name") == TASKFLOW and all(LABEL in data for data in graph.nodes.values()):
-        return _of_taskflow(nx.DiGraph(graph), clusters, source)
-    if _is_nextflow(graph):
-        return _of_nextflow(nx.DiGraph(graph), source)
-    kinds = {match[1] if match else None for match in map(STARPU.fullmatch, map(str, graph))}
-    is_legend = all(not n for node, n in graph.degree() if str(node).startswith("worker_"))
-    if None not in kinds and "task" in kinds and is_legend:
-        return _of_starpu(nx.DiGraph(graph), source)
-    return None
+    names = graph.names()
+    labels = graph.of_nodes.column(LABEL, len(graph))
+    if graph.about.get("name") == TASKFLOW and None not in labels:
+        inside = {name: [names[node] for node in nodes] for name, nodes in clusters.items()}
+        return named_graph(_of_taskflow(_linked(graph), inside, source))
+    if graph.about.get("name") == NEXTFLOW and _is_nextflow(graph, labels):
+        return named_graph(_of_nextflow(_linked(graph), source))
+    matches = map(STARPU.fullmatch, names)
+    if {match[1] if match else None for match in matches} - {"tag", "mpi", "worker"} != {"task"}:
+        return None
+    linked = {names[node] for node in np.unique(np.concatenate(graph.ends()))}
+    if any(name.startswith("worker_") for name in linked):
+        return None
+    return named_graph(_of_starpu(_linked(graph), source))
 
 
-def _of_taskflow(graph: nx.DiGraph[Any], clusters: Clusters, source: str) -> nx.DiGraph[Any]:
+def _linked(graph: NamedGraph) -> nx.DiGraph[Any]:
+    """Return a graph that can be changed, with what dumps say of tasks."""
+    result: nx.DiGraph[Any] = nx.DiGraph()
+    result.graph.update(graph.about)
+    names = graph.names()
+    result.add_nodes_from(names)
+    for key in (LABEL, SHAPE):
+        for name, value in zip(names, graph.of_nodes.column(key, len(names)), strict=True):
+            if value is not None:
+                result.nodes[name][key] = value
+    sources, targets = (nodes.tolist() for nodes in graph.ends())
+    result.add_edges_from((names[u], names[v]) for u, v in zip(sources, targets, strict=True))
+    return result
+
+
+def _of_taskflow(
+    graph: nx.DiGraph[Any], clusters: Mapping[str, Sequence[str]], source: str
+) -> nx.DiGraph[Any]:
     """Return the graph of a dump of Taskflow."""
     for node, data in graph.nodes.items():
-        if data.get("shape") == "box3d":
+        if data.get(SHAPE) == "box3d":
             raise GraphError(
                 f"{source}: node {node!r}: found the module {data[LABEL]!r}, whose tasks are drawn "
                 "elsewhere; accepted a graph without modules (composed_of)"
             )
-        if data.get("shape") == "diamond" and graph.out_degree(node):
+        if data.get(SHAPE) == "diamond" and graph.out_degree(node):
             raise GraphError(
                 f"{source}: node {node!r}: found the condition task {data[LABEL]!r}; which of its "
                 "edges is taken is not in a dump, accepted a graph without conditions"
@@ -128,20 +152,17 @@ def _of_starpu(graph: nx.DiGraph[Any], source: str) -> nx.DiGraph[Any]:
     return graph
 
 
-def _is_nextflow(graph: nx.Graph[Any]) -> bool:
+def _is_nextflow(graph: NamedGraph, labels: Sequence[object]) -> bool:
     """Say whether processes, which have labels only, and signs of Nextflow make up a graph."""
-    shapes = Counter(data.get("shape") for data in graph.nodes.values())
-    return (
-        graph.graph.get("name") == NEXTFLOW
-        and set(shapes) <= {None, *SIGNS}
-        and 0 < shapes[None] < len(graph)
-        and all(LABEL in data for data in graph.nodes.values() if "shape" not in data)
+    shapes = graph.of_nodes.column(SHAPE, len(graph))
+    return {None} < set(shapes) <= {None, *SIGNS} and all(
+        label is not None or shape is not None for label, shape in zip(labels, shapes, strict=True)
     )
 
 
 def _of_nextflow(graph: nx.DiGraph[Any], source: str) -> nx.DiGraph[Any]:
     """Return the graph of a dump of Nextflow."""
-    _Wires(graph, source).bypass([node for node, data in graph.nodes.items() if "shape" in data])
+    _Wires(graph, source).bypass([node for node, data in graph.nodes.items() if SHAPE in data])
     names = _names({node: data[LABEL] for node, data in graph.nodes.items()})
     renamed: nx.DiGraph[Any] = nx.relabel_nodes(graph, names)
     return renamed

@@ -27,9 +27,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import networkx as nx
 import numpy as np
 
 from simsched.files.bounded import read_text
@@ -37,6 +36,7 @@ from simsched.files.errors import ConfigurationError, GraphError, nearest_hint, 
 from simsched.files.units import PS_PER_S
 from simsched.workload.builder import LAST_ARRIVAL_S
 from simsched.workload.graph import Workload
+from simsched.workload.importers._columns import NamedGraph
 from simsched.workload.importers._foreign import Meaning, read_foreign
 from simsched.workload.importers._source import number
 from simsched.workload.importers.registry import importer
@@ -120,7 +120,7 @@ def import_alibaba(
     if not kept:
         raise GraphError(f"{path}: found no whole job, accepted at least one ({_listed(left_out)})")
     first_s = min(row.start_s for rows in kept.values() for row in rows)
-    graph: nx.DiGraph[Any] = nx.DiGraph(name=job or path.name.partition(".")[0])
+    graph = NamedGraph(job or path.name.partition(".")[0], several=False)
     arrivals, absent = [], 0
     for name, rows in kept.items():
         since_s = min(row.start_s for row in rows) - first_s
@@ -218,17 +218,18 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
         raise GraphError(f"{path}:{rows.line_num}: not CSV: {error}") from error
 
 
-def _add(graph: nx.DiGraph[Any], job: str, rows: list[_Row], *, alone: bool) -> int:
+def _add(graph: NamedGraph, job: str, rows: list[_Row], *, alone: bool) -> int:
     """Add the tasks of a job and their edges; return how many of these lead to no task."""
     known = {row.parts[1]: row for row in rows}
-    called = {row.name: _Task(None if alone else job, row.name) for row in rows}
+    number_of: dict[str, int] = {}
     for row in rows:
-        graph.add_node(called[row.name], seconds=row.end_s - row.start_s, kind=row.parts[0])
+        about = {"seconds": row.end_s - row.start_s, "kind": row.parts[0]}
+        number_of[row.name] = graph.node(_Task(None if alone else job, row.name), about)
     absent = 0
     for row in rows:
         for before in row.parts[2]:
             if before in known:
-                graph.add_edge(called[known[before].name], called[row.name])
+                graph.edge(number_of[known[before].name], number_of[row.name])
             else:
                 absent += 1
     return absent

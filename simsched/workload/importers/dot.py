@@ -15,10 +15,10 @@ from simsched.files.bounded import read_text
 from simsched.files.errors import GraphError
 from simsched.workload.graph import TaskGraph, Workload
 from simsched.workload.importers._dot_syntax import parse_dot
-from simsched.workload.importers._foreign import Cost, Speed
+from simsched.workload.importers._foreign import Cost, Meaning, Speed
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers._runtime_dumps import LABEL, tidied
-from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
+from simsched.workload.importers.networkx_graph import read_named, to_networkx
 from simsched.workload.importers.registry import importer
 
 PLAIN_NAME = re.compile(r"(?!(?i:strict|graph|digraph|node|edge|subgraph)$)[A-Za-z_][A-Za-z_0-9]*")
@@ -58,22 +58,14 @@ def import_dot(
         As for :func:`~simsched.workload.importers.from_networkx`; not for our own files. Numbers
         may be quoted.
     """
-    subgraphs: dict[str, list[str]] = {}
+    subgraphs: dict[str, list[int]] = {}
     graph = parse_dot(read_text(path, GraphError), str(path), subgraphs)
     is_plain = cost is None and edge_bytes is None
     dump = tidied(graph, subgraphs, str(path)) if is_plain else None
     if dump is not None and task_class is None:
         task_class = LABEL
-    return from_networkx(
-        graph if dump is None else dump,
-        cost=cost,
-        cost_unit=cost_unit,
-        reference_speed=reference_speed,
-        edge_bytes=edge_bytes,
-        task_class=task_class,
-        task_cost=task_cost,
-        source=str(path),
-    )
+    meaning = Meaning(cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost)
+    return read_named(graph if dump is None else dump, meaning, str(path))
 
 
 def write_dot(workload: Workload | TaskGraph, path: Path | str) -> None:

@@ -7,7 +7,6 @@ lists them. Other graphs need to be told which attribute means what, see :func:`
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,9 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.files.errors import GraphError
-from simsched.workload.builder import MAX_INDEX, adjacency, build_graph, distinct, listed_accesses
+from simsched.workload.arrays import Int64Array
+from simsched.workload.builder import (
+    MAX_INDEX,
+    Accesses,
+    accesses,
+    adjacency,
+    build_graph,
+    distinct,
+)
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.importers._attributes import Attributes, plain
+from simsched.workload.importers._attributes import Attributes
+from simsched.workload.importers._columns import NamedGraph, Rows, named_graph
 from simsched.workload.importers._foreign import Cost, Meaning, Speed, read_foreign
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers._naming import check_ends, check_named
@@ -36,8 +44,13 @@ OF_TASKS, OF_ACCESSES = (
 #: What is taken for attributes of graphs, nodes and edges that are left out. Nodes are numbered in
 #: their order then.
 OF_GRAPHS = {"block_bytes": "[]", "parameters": "{}", "iterations": 1}
-OF_NODES = {"stage": "iteration", "task_class": "task", "creation_ops": 0.0, "arrival_ps": 0}
-OF_EDGES = {"relation": "dataflow", "order": 0}
+OF_NODES: dict[str, Any] = {
+    "stage": "iteration",
+    "task_class": "task",
+    "creation_ops": 0.0,
+    "arrival_ps": 0,
+}
+OF_EDGES: dict[str, Any] = {"relation": "dataflow", "order": 0}
 
 
 def to_networkx(source: TaskGraph | Workload) -> nx.DiGraph[Any]:
@@ -142,41 +155,56 @@ def from_networkx(
         The graph is undirected, has no tasks, lacks an attribute or has a value that is not
         accepted.
     """
-    if not graph.is_directed():
+    named = named_graph(graph)
+    below = named.about.get("graph")
+    if "simsched_format" not in named.about and isinstance(below, dict):  # as pydot has them
+        named.about.update(below)
+    meaning = Meaning(cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost)
+    return read_named(named, meaning, source)
+
+
+def read_named(graph: NamedGraph, meaning: Meaning, source: str) -> Workload:
+    """Return the workload of a graph in our own format, or of another with a meaning."""
+    if not graph.directed:
         raise GraphError(f"{source}: found an undirected graph, accepted a directed one")
     if len(graph) == 0:
         raise GraphError(f"{source}: found no nodes, accepted at least one")
-    options = Meaning(cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost)
-    if "simsched_format" not in graph.graph:
-        graph = _without_quotes(graph)
-    if "simsched_format" not in graph.graph:
-        return read_foreign(graph, options, source)
-    if options.given:
+    if "simsched_format" not in graph.about:
+        graph.remove_quotes()
+    if "simsched_format" not in graph.about:
+        return read_foreign(graph, meaning, source)
+    if meaning.given:
         raise GraphError(
-            f"{source}: found the option {options.given[0]}, "
+            f"{source}: found the option {meaning.given[0]}, "
             "accepted none: the graph is simsched's own"
         )
     return _read_own(graph, source)
 
 
-def _read_own(graph: nx.Graph[Any], source: str) -> Workload:
+def _read_own(graph: NamedGraph, source: str) -> Workload:
     """Return the workload of a graph in our own format."""
-    top = Attributes({**OF_GRAPHS, **graph.graph}, f"{source}: graph")
+    top = Attributes({**OF_GRAPHS, **graph.about}, f"{source}: graph")
     if top.whole("simsched_format") != FORMAT:
         raise top.error("simsched_format", f"{FORMAT}")
     blocks = top.json_numbers("block_bytes")
     check_ends(graph, "ops_KIND", source)
-    nodes: dict[str, list[tuple[int, Any, Attributes]]] = {stage: [] for stage in STAGES}
-    for place, (node, data) in enumerate(graph.nodes(data=True)):
-        found = Attributes({"task": place, **OF_NODES, **data}, f"{source}: node {str(node)!r}")
-        nodes[found.choice("stage", STAGES)].append((found.whole("task"), node, found))
-    if not nodes["iteration"]:
+    nodes = graph.nodes(source)
+    stage_of = np.array(nodes.choices("stage", STAGES, OF_NODES["stage"]))
+    number = _numbers_of_tasks(nodes)
+    if not np.any(stage_of == "iteration"):
         raise GraphError(f"{source}: found no node of stage 'iteration', accepted at least one")
-    stages = {
-        stage: _read_stage(graph, entries, top, blocks, "" if stage == "iteration" else "init_")
-        for stage, entries in nodes.items()
-        if entries
-    }
+    stages = {}
+    for stage in STAGES:
+        chosen = np.flatnonzero(stage_of == stage)
+        chosen = chosen[np.argsort(number[chosen], kind="stable")]
+        if len(chosen):
+            tasks = nodes.among(chosen)
+            again = np.flatnonzero(np.diff(number[chosen]) == 0)
+            if len(again):
+                twice = tasks.attributes(int(again[0]) + 1, {})
+                raise twice.error("task", "a number that no other node of the stage has")
+            prefix = "" if stage == "iteration" else "init_"
+            stages[stage] = _read_stage(graph, tasks, number[chosen], top, blocks, prefix, source)
     title = top.get("name")
     workload = Workload(
         name="graph" if title is None else str(title),
@@ -192,99 +220,102 @@ def _read_own(graph: nx.Graph[Any], source: str) -> Workload:
     return workload
 
 
-def _without_quotes(graph: nx.Graph[Any]) -> nx.Graph[Any]:
-    """Return a copy without pydot's quotation marks and graph attributes one level below."""
-    result = graph.copy()
-    below = result.graph.get("graph")
-    if isinstance(below, dict):
-        result.graph.update(below)
-    attributes = [result.graph]
-    attributes += [data for _, data in result.nodes(data=True)]
-    attributes += [data for *_, data in result.edges(data=True)]
-    for data in attributes:
-        data.update({key: plain(value) for key, value in data.items()})
-    return result
+def _numbers_of_tasks(nodes: Rows) -> Int64Array:
+    """Return the number of each task, its place where it has none."""
+    given = np.array([value is not None for value in nodes.values("task")])
+    number = np.arange(len(nodes), dtype=np.int64)
+    number[given] = nodes.among(np.flatnonzero(given)).wholes("task")
+    return number
 
 
 def _read_stage(
-    graph: nx.Graph[Any],
-    entries: list[tuple[int, Any, Attributes]],
+    graph: NamedGraph,
+    tasks: Rows,
+    number: Int64Array,
     top: Attributes,
     blocks: list[int],
     prefix: str,
+    source: str,
 ) -> TaskGraph:
-    """Return the graph of one stage from its nodes, which are sorted by number."""
-    entries.sort(key=lambda entry: entry[0])
-    for (number, _, _), (other, _, again) in itertools.pairwise(entries):
-        if number == other:
-            raise again.error("task", "a number that no other node of the stage has")
-    index = {node: i for i, (_, node, _) in enumerate(entries)}
-    tasks = [found for _, _, found in entries]
+    """Return the graph of one stage from its tasks, which are sorted by number."""
+    count = len(tasks)
     kinds = _kinds(tasks, top, f"{prefix}kinds")
     _check_costs(tasks, kinds)
     names = _class_names(tasks, top, f"{prefix}class_names")
     class_index = {name: i for i, name in enumerate(names)}
-    rows = [
-        (i, block, read, written, join)
-        for i, task in enumerate(tasks)
-        for join, key in enumerate(("accesses", "join_accesses"))
-        for block, read, written in task.accesses(key, len(blocks))
-    ]
-    links = _read_edges(graph, index, top.where)
+    classes = tasks.choices("task_class", class_index, OF_NODES["task_class"])
+    links = _read_edges(graph, tasks, source)
+
+    def small(key: str, *, most: int, least: int = 0) -> Int64Array:
+        return tasks.wholes(key, 0, least=least, most=most)
+
     result = build_graph(
-        [[task.cost(f"ops_{kind}") for task in tasks] for kind in kinds],
-        join_ops=[[task.cost_or_0(f"join_ops_{kind}") for task in tasks] for kind in kinds],
+        [tasks.numbers(f"ops_{kind}", infinite=True) for kind in kinds],
+        join_ops=[tasks.numbers(f"join_ops_{kind}", 0.0, infinite=True) for kind in kinds],
         kinds=kinds,
-        task_class=[class_index[task.choice("task_class", class_index)] for task in tasks],
+        task_class=[class_index[name] for name in classes],
         class_names=names,
-        children=adjacency(*links["spawn"], len(tasks)),
-        successors=adjacency(*links["dataflow"], len(tasks)),
-        accessed=listed_accesses(rows, len(tasks)),
+        children=adjacency(*links["spawn"], count),
+        successors=adjacency(*links["dataflow"], count),
+        accessed=_accesses(tasks, len(blocks)),
         block_bytes=blocks,
-        creation_ops=[task.number("creation_ops") for task in tasks],
-        arrival_ps=[task.whole("arrival_ps") for task in tasks],
-        detached=[task.whole_or_0("detached", most=1) for task in tasks],
-        occupancy=[task.whole("occupancy", most=MAX_INDEX) for task in tasks]
-        if any(task.get("occupancy") is not None for task in tasks)
-        else None,
-        synchronous=[task.whole_or_0("synchronous", most=1) for task in tasks],
-        priority=[task.whole_or_0("priority", least=-(2**31), most=MAX_INDEX) for task in tasks],
+        creation_ops=tasks.numbers("creation_ops", OF_NODES["creation_ops"]),
+        arrival_ps=tasks.wholes("arrival_ps", OF_NODES["arrival_ps"]),
+        detached=small("detached", most=1),
+        occupancy=tasks.wholes("occupancy", most=MAX_INDEX) if tasks.have("occupancy") else None,
+        synchronous=small("synchronous", most=1),
+        priority=small("priority", least=-(2**31), most=MAX_INDEX),
         access_share=_read_numbers(tasks, "access_share", float),
-        access_after=_renumbered(_read_numbers(tasks, "access_after", int), entries),
+        access_after=_renumbered(_read_numbers(tasks, "access_after", int), number),
         access_final=_read_numbers(tasks, "access_final", int),
         alternate_block=_alternates(top, f"{prefix}alternate_block"),
         task_names=_read_names(tasks),
     )
-    check_named(result, [str(node) for _, node, _ in entries], top.where.rpartition(": ")[0])
+    node_names = graph.names()
+    check_named(result, [str(node_names[i]) for i in tasks.chosen], source)
     return result
 
 
-def _kinds(tasks: list[Attributes], top: Attributes, key: str) -> list[str]:
+def _accesses(tasks: Rows, n_blocks: int) -> Accesses:
+    """Return the accesses of tasks from their text form."""
+    flat: list[int] = []
+    for join, key in enumerate(("accesses", "join_accesses")):
+        for task, text in enumerate(tasks.values(key)):
+            if text not in (None, ""):
+                found = Attributes({key: text}, tasks.where(task)).accesses(key, n_blocks)
+                for block, read, written in found:
+                    flat += (task, block, read, written, join)
+    task_of, block_of, reads, writes, in_join = np.array(flat, dtype=np.int64).reshape(-1, 5).T
+    return accesses(task_of, block_of, reads, writes, len(tasks), in_join=in_join)
+
+
+def _kinds(tasks: Rows, top: Attributes, key: str) -> list[str]:
     """Return the kinds of processors; by default those for which tasks have operations."""
     if top.get(key) is not None:
         return top.json_names(key)
-    keys = dict.fromkeys(str(name) for task in tasks for name in task.values)
+    keys = [str(name) for name in tasks.known()]
     return [name.removeprefix("ops_") for name in keys if name.startswith("ops_")] or ["cpu"]
 
 
-def _check_costs(tasks: list[Attributes], kinds: list[str]) -> None:
+def _check_costs(tasks: Rows, kinds: list[str]) -> None:
     """Refuse tasks without costs, in one message that says what tasks need."""
     needed = [f"ops_{kind}" for kind in kinds]
-    for task in tasks:
-        lacking = [key for key in needed if task.get(key) is None]
-        if lacking:
+    columns = [tasks.values(key) for key in needed]
+    for row, values in enumerate(zip(*columns, strict=True)):
+        if None in values:
+            lacking = [key for key, value in zip(needed, values, strict=True) if value is None]
             rest = ", ".join(("task", *OF_NODES, "join_ops_KIND"))
             raise GraphError(
-                f"{task.where}: found no {' and no '.join(lacking)}, accepted a node with "
+                f"{tasks.where(row)}: found no {' and no '.join(lacking)}, accepted a node with "
                 f"{' and '.join(needed)}, one for each of the graph's kinds; all else has defaults "
                 f"({rest}, ...)"
             )
 
 
-def _class_names(tasks: list[Attributes], top: Attributes, key: str) -> list[str]:
+def _class_names(tasks: Rows, top: Attributes, key: str) -> list[str]:
     """Return the names of classes; by default those that tasks have, in their order."""
     if top.get(key) is None:
-        return list(dict.fromkeys(str(task.get("task_class")) for task in tasks))
+        return list(dict.fromkeys(map(str, tasks.values("task_class", OF_NODES["task_class"]))))
     return top.json_names(key)
 
 
@@ -296,56 +327,54 @@ def _alternates(top: Attributes, key: str) -> list[int] | None:
     return found
 
 
-def _read_numbers(
-    tasks: list[Attributes], key: str, number: Callable[[str], float]
-) -> list[float] | None:
+def _read_numbers(tasks: Rows, key: str, number: Callable[[str], float]) -> list[float] | None:
     """Return what all accesses have in an attribute of tasks, None when no task has it."""
-    texts = [task.get(key) for task in tasks]
+    texts = tasks.values(key)
     if all(text is None for text in texts):
         return None
     found = []
-    for task, text in zip(tasks, texts, strict=True):
+    for row, text in enumerate(texts):
         try:
             found += [number(part) for part in str("" if text is None else text).split()]
         except ValueError as error:
-            raise task.error(key, "numbers separated by spaces") from error
+            wrong = tasks.attributes(row, {})
+            raise wrong.error(key, "numbers separated by spaces") from error
     return found
 
 
-def _read_names(tasks: list[Attributes]) -> list[str] | None:
+def _read_names(tasks: Rows) -> list[str] | None:
     """Return the names of tasks, None when no task has one; DOT leaves out those that are empty."""
-    names = [task.get("task_name") for task in tasks]
+    names = tasks.values("task_name")
     if all(name is None for name in names):
         return None
     return ["" if name is None else str(name) for name in names]
 
 
-def _renumbered(
-    after: list[float] | None, entries: list[tuple[int, Any, Attributes]]
-) -> list[int] | None:
+def _renumbered(after: list[float] | None, number: Int64Array) -> list[int] | None:
     """Return the tasks that accesses wait for by their new numbers; -1 for those removed."""
     if after is None:
         return None
-    index = {number: i for i, (number, _, _) in enumerate(entries)}
-    return [index.get(int(number), -1) for number in after]
+    index = {old: i for i, old in enumerate(number.tolist())}
+    return [index.get(int(task), -1) for task in after]
 
 
 def _read_edges(
-    graph: nx.Graph[Any], index: dict[Any, int], where: str
-) -> dict[str, tuple[list[int], list[int]]]:
-    """Return sources and targets of each relation among nodes, in the order of their numbers."""
-    rows: dict[str, list[tuple[int, int, int]]] = {relation: [] for relation in RELATIONS}
-    for node, number in index.items():
-        for _, target, data in graph.edges(node, data=True):
-            place = f"{where.rpartition(': ')[0]}: edge {str(node)!r} -> {str(target)!r}"
-            if target not in index:
-                raise GraphError(f"{place}: found nodes of two stages, accepted one")
-            found = Attributes({**OF_EDGES, **data}, place)
-            relation = found.choice("relation", RELATIONS)
-            rows[relation].append((number, found.whole("order"), index[target]))
-    for edges in rows.values():
-        edges.sort(key=lambda edge: edge[:2])
-    return {key: ([e[0] for e in edges], [e[2] for e in edges]) for key, edges in rows.items()}
+    graph: NamedGraph, tasks: Rows, source: str
+) -> dict[str, tuple[Int64Array, Int64Array]]:
+    """Return sources and targets of each relation among tasks, in the order of their numbers."""
+    task_of = np.full(len(graph), -1, dtype=np.int64)
+    task_of[tasks.chosen] = np.arange(len(tasks))
+    begin, end = (task_of[nodes] for nodes in graph.ends())
+    mine = np.flatnonzero(begin >= 0)
+    edges = graph.edges(source).among(mine)
+    begin, end = begin[mine], end[mine]
+    if np.any(end < 0):
+        where = edges.where(int(np.argmax(end < 0)))
+        raise GraphError(f"{where}: found nodes of two stages, accepted one")
+    relation = np.array(edges.choices("relation", RELATIONS, OF_EDGES["relation"]), dtype=str)
+    order = np.lexsort((edges.wholes("order", OF_EDGES["order"]), begin))
+    chosen = {key: order[relation[order] == key] for key in RELATIONS}
+    return {key: (begin[rows], end[rows]) for key, rows in chosen.items()}
 
 
 def _add_nodes(result: nx.DiGraph[Any], graph: TaskGraph, stage: str) -> None:

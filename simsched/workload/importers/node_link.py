@@ -12,21 +12,22 @@ errors. As there, several edges between two nodes count unless ``multigraph`` is
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import networkx as nx
 
 from simsched.files.errors import GraphError
 from simsched.files.json_members import members
 from simsched.workload.graph import Workload
-from simsched.workload.importers._foreign import Cost, Speed
+from simsched.workload.importers._columns import NamedGraph
+from simsched.workload.importers._foreign import Cost, Meaning, Speed
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers._json import Value, read_json
-from simsched.workload.importers.networkx_graph import from_networkx
+from simsched.workload.importers.networkx_graph import read_named
 from simsched.workload.importers.registry import importer
 
 EDGE_KEYS = ("links", "edges")
+ENDS = ("source", "target")
 KEYS = {*EDGE_KEYS, "directed", "multigraph"}  #: that stand beside the list of nodes
 MAX_DEPTH = 10
 
@@ -57,41 +58,40 @@ def import_node_link(
     cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost
         As for :func:`~simsched.workload.importers.from_networkx`; not for our own files.
     """
-    return from_networkx(
-        _graph(read_json(path)),
-        cost=cost,
-        cost_unit=cost_unit,
-        reference_speed=reference_speed,
-        edge_bytes=edge_bytes,
-        task_class=task_class,
-        task_cost=task_cost,
-        source=str(path),
-    )
+    meaning = Meaning(cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost)
+    return read_named(_graph(read_json(path)), meaning, str(path))
 
 
-def _graph(top: Value) -> nx.Graph[Any]:
+def _graph(top: Value) -> NamedGraph:
     """Return the graph of a document."""
     if not _flag(top, "directed", default=True):
         raise GraphError(f"{top.where}: directed: found false, accepted true: a task graph")
     several = _flag(top, "multigraph", default=True)
-    graph: nx.Graph[Any] = nx.MultiDiGraph() if several else nx.DiGraph()
+    graph = NamedGraph(several=several)
     about = top.get("graph")
     if about is not None and about.value != []:  # as NetworkX wrote no attributes before 1.9
-        graph.graph.update(_members(about, ()))
-    nodes = top.member("nodes").items()
-    named = any(node.get("id") is not None for node in nodes)
-    for number, node in enumerate(nodes):
-        name = _name(node.member("id")) if named else number
-        if name in graph:
-            raise GraphError(f"{node.where}: found node {str(name)!r} a second time")
-        graph.add_node(name)
-        graph.nodes[name].update(_members(node, ("id",)))
-    for edge in _edges(top).items():
-        ends = [_end(edge.member(key), graph) for key in ("source", "target")]
-        data = _members(edge, ("source", "target", "key") if several else ("source", "target"))
-        key = graph.add_edge(*ends)
-        graph.edges[(*ends, key) if several else tuple(ends)].update(data)
+        graph.about.update(_members(about, ()))
+    _add_nodes(graph, top.member("nodes"))
+    _add_edges(graph, _edges(top), ("source", "target", "key") if several else ENDS)
     return graph
+
+
+def _add_nodes(graph: NamedGraph, nodes: Value) -> None:
+    """Add the nodes of a list."""
+    named = any(node.get("id") is not None for node in nodes.items())
+    for number, node in enumerate(nodes.items()):
+        name = _name(node.member("id")) if named else number
+        if name in graph.index:
+            raise GraphError(f"{node.where}: found node {str(name)!r} a second time")
+        graph.node(name, _members(node, ("id",)))
+
+
+def _add_edges(graph: NamedGraph, edges: Value, without: tuple[str, ...]) -> None:
+    """Add the edges of a list, with all members but some as attributes."""
+    index = graph.index
+    for edge in edges.items():
+        source, target = (_end(edge.member(key), index) for key in ENDS)
+        graph.edge(source, target, _members(edge, without))
 
 
 def _edges(top: Value) -> Value:
@@ -132,9 +132,9 @@ def _name(value: Value) -> Any:
     return plain(value.value, 0)
 
 
-def _end(value: Value, graph: nx.Graph[Any]) -> Any:
-    """Return an end of an edge, which has to be a node."""
-    name = _name(value)
-    if name not in graph:
+def _end(value: Value, index: Mapping[Any, int]) -> int:
+    """Return the number of an end of an edge, which has to be a node."""
+    found = index.get(_name(value))
+    if found is None:
         raise value.error("the id of a node")
-    return name
+    return found

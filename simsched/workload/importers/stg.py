@@ -20,15 +20,16 @@ from __future__ import annotations
 import re
 from collections import deque
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import networkx as nx
+import numpy as np
 
 from simsched.files.bounded import read_text
 from simsched.files.errors import GraphError, shown
 from simsched.workload.graph import Workload
+from simsched.workload.importers._columns import NamedGraph, sizes
 from simsched.workload.importers._foreign import Meaning, read_foreign
-from simsched.workload.importers._source import number, size, whole
+from simsched.workload.importers._source import number, whole
 from simsched.workload.importers.registry import importer
 from simsched.workload.listed import MAX_INDEX
 
@@ -41,6 +42,7 @@ HEAD = re.compile(
     + rb"\d++[ \t]++[\d.]++[ \t]++0[ \t]*+\r?\n"
 )
 DUMMIES = 2
+COMMUNICATION = "communication"
 
 
 class _Row(NamedTuple):
@@ -101,15 +103,16 @@ def import_stg(
         Bytes that one unit time of communication moves; without it edges move nothing.
     """
     graph = _graph(_Lines(path, read_text(path, GraphError)))
-    spoken = sum("communication" in data for _, _, data in graph.edges(data=True))
+    edges = graph.edges(str(path))
+    spoken = sum(value is not None for value in edges.values(COMMUNICATION))
     if bytes_per_unit is not None:
         where = f"{path}: option bytes_per_unit"
         if not spoken:
             raise GraphError(f"{where}: found with a file that states no communication")
         factor = number(bytes_per_unit, where)
-        for u, v, data in graph.edges(data=True):
-            moved = data.get("communication", 0.0) * factor
-            data["bytes"] = size(moved, f"{path}: edge {u} -> {v}: bytes")
+        moved = np.array(edges.values(COMMUNICATION, 0.0)) * factor
+        found = sizes(moved.tolist(), lambda i: f"{edges.where(i)}: bytes")
+        graph.of_edges.entries["bytes"] = range(len(moved)), found.tolist()
     workload = read_foreign(
         graph,
         Meaning(
@@ -127,7 +130,7 @@ def import_stg(
     return workload
 
 
-def _graph(lines: _Lines) -> nx.DiGraph[Any]:
+def _graph(lines: _Lines) -> NamedGraph:
     """Return the tasks with their times, and the edges with their communication if it is stated."""
     first = lines.take("the number of tasks")
     if len(first.words) > 2:
@@ -136,7 +139,7 @@ def _graph(lines: _Lines) -> nx.DiGraph[Any]:
             "tasks and possibly that of processors"
         )
     stated = whole(first.words[0], lines.where(first, "number of tasks"), most=MAX_INDEX)
-    graph: nx.DiGraph[Any] = nx.DiGraph(name=lines.path.name.partition(".")[0])
+    graph = NamedGraph(lines.path.name.partition(".")[0], several=False)
     edges: list[tuple[_Row, int, int, float | None]] = []
     while lines.rows:
         row = lines.take("a task")
@@ -148,15 +151,16 @@ def _graph(lines: _Lines) -> nx.DiGraph[Any]:
             f"or {stated + DUMMIES} with the two dummies"
         )
     for row, predecessor, task, cost in edges:
-        if predecessor not in graph:
+        if predecessor not in graph.index:
             where = lines.where(row, f"task {task}: predecessor")
             raise GraphError(f"{where}: found {predecessor}, accepted the number of a task")
-        graph.add_edge(predecessor, task, **({} if cost is None else {"communication": cost}))
+        about = None if cost is None else {COMMUNICATION: cost}
+        graph.edge(graph.index[predecessor], graph.index[task], about)
     return graph
 
 
 def _task(
-    lines: _Lines, row: _Row, graph: nx.DiGraph[Any]
+    lines: _Lines, row: _Row, graph: NamedGraph
 ) -> tuple[int, list[tuple[_Row, int, float | None]]]:
     """Add the task of a line; return its number and, each with its line, its predecessors."""
     if len(row.words) < 3:
@@ -165,9 +169,9 @@ def _task(
             "number, its time and how many predecessors it has"
         )
     task = whole(row.words[0], lines.where(row, "number of the task"), most=MAX_INDEX)
-    if task in graph:
+    if task in graph.index:
         raise GraphError(f"{lines.path}:{row.line}: found task {task} a second time")
-    graph.add_node(task, time=number(row.words[1], lines.where(row, f"task {task}: time")))
+    graph.node(task, {"time": number(row.words[1], lines.where(row, f"task {task}: time"))})
     count = whole(row.words[2], lines.where(row, f"task {task}: predecessors"), most=MAX_INDEX)
     rest = row.words[3:]
     pairs: list[tuple[_Row, list[str]]]

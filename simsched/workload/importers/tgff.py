@@ -20,16 +20,16 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import networkx as nx
-
 from simsched.files.bounded import read_text
 from simsched.files.errors import GraphError, nearest_hint, shown
 from simsched.workload.graph import Workload
+from simsched.workload.importers._columns import NamedGraph
 from simsched.workload.importers._foreign import ONLY_KIND, Meaning, Speed, read_foreign
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers._source import number, size, whole
@@ -113,7 +113,7 @@ def import_tgff(
         raise GraphError(f"{path}: option table: found without the option cost")
     if edge_bytes is None and edge_table is not None:
         raise GraphError(f"{path}: option edge_table: found without the option edge_bytes")
-    found: nx.DiGraph[Any] = nx.DiGraph(name=path.name.partition(".")[0])
+    found = NamedGraph(path.name.partition(".")[0], several=False)
     several = isinstance(table, Mapping)
     tables = dict(table) if isinstance(table, Mapping) else {ONLY_KIND: table}
     # Attributes are called like what the user has named, as messages name them.
@@ -124,9 +124,8 @@ def import_tgff(
     for name, (kind, owner) in document.tasks.items():
         if graph in (None, owner):
             where = f"{path}: task {name}"
-            found.add_node(name)
-            found.nodes[name].update({k: _value(where, kind, costs[k], cost) for k in costs})
-            found.nodes[name][CLASS] = f"type {kind}"
+            found.node(name, {k: _value(where, kind, costs[k], cost) for k in costs})
+            found.node(name, {CLASS: f"type {kind}"})
     _add_arcs(found, document, graph, edge_bytes, edge_table)
     if cost is None and task_cost is None:
         columns = dict.fromkeys(c for t in document.tables.values() for c in t.columns)
@@ -149,7 +148,7 @@ def import_tgff(
 
 
 def _add_arcs(
-    found: nx.DiGraph[Any],
+    found: NamedGraph,
     document: _Document,
     graph: int | None,
     column: str | None,
@@ -157,18 +156,20 @@ def _add_arcs(
 ) -> None:
     """Add the edges of the tasks that are there; two arcs between the same tasks add up."""
     sizes = _column(document, column, table, "edge_table")
+    moved: Counter[tuple[str, str]] = Counter()
     for line, source, target, kind, owner in document.arcs:
         if graph not in (None, owner):
             continue
         where = f"{document.path}:{line}: arc"
         for end in (source, target):
-            if end not in found:
-                hint = nearest_hint(end, found)
+            if end not in found.index:
+                hint = nearest_hint(end, found.index)
                 raise GraphError(f"{where}: found task {shown(end)}, accepted one above{hint}")
-        found.add_edge(source, target)
+        about = None
         if column is not None:
-            data, moved = found.edges[source, target], _value(where, kind, sizes, column)
-            data[column] = data.get(column, 0) + size(moved, where)
+            moved[source, target] += size(_value(where, kind, sizes, column), where)
+            about = {column: moved[source, target]}
+        found.edge(found.index[source], found.index[target], about)
 
 
 def _column(

@@ -1,4 +1,5 @@
 import gzip
+import re
 
 import networkx as nx
 import pytest
@@ -6,8 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simsched.files.errors import ConfigurationError, GraphError, SimschedError
-from simsched.workload.importers import import_workload, write_dot, write_graphml
-from simsched.workload.importers._dot_syntax import parse_dot
+from simsched.workload.importers import _dot_syntax, import_workload, write_dot, write_graphml
+from simsched.workload.importers._dot_syntax import parse_dot as parse
 
 MAPPING = {"cost": "size", "cost_unit": "ops"}
 
@@ -15,6 +16,18 @@ MAPPING = {"cost": "size", "cost_unit": "ops"}
 def _write(path, text):
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return path
+
+
+def parse_dot(text, source):
+    """Return what is read of a text as NetworkX has it."""
+    found = parse(text, source)
+    names, (sources, targets) = found.names(), found.ends()
+    graph = nx.MultiDiGraph(**found.about)
+    for node, name in enumerate(names):
+        graph.add_node(name, **found.of_nodes.row(node))
+    for edge, (u, v) in enumerate(zip(sources, targets, strict=True)):
+        graph.add_edge(names[u], names[v], **found.of_edges.row(edge))
+    return graph
 
 
 def test_dot_grammar():
@@ -46,6 +59,30 @@ words" subgraph cluster_0 { node [size=9]; f }
     }
     assert graph.edges["b", "c", 0] == {"bytes": "7", "style": "true"}
     assert graph.edges["a", "-4", 0] == {"bytes": "3", "color": "reddish"}
+
+
+NAMES = (*"ab", "-4", "2.", '"a"', '"b c"', '"\\""', "<i>", "node", "edge", "subgraph", "Graph")
+MARKS = (*"{};[=,:+]", "->", "--", "k=", "[k=1]", 'a [k="1", l=b c=2];', "a -> b;")
+BLANKS = ("\n", "\n# x\n", "/* c */", "// d\n")
+WORDS = st.sampled_from([*NAMES, *MARKS, *BLANKS])
+
+
+@settings(max_examples=400, deadline=None)
+@given(words=st.lists(WORDS, max_size=12), strict=st.booleans())
+def test_statements_are_read_as_word_by_word(words, strict):
+    """Those of one node or edge are read as a whole, which must not change what they mean."""
+
+    def read():
+        try:
+            graph = parse_dot(" ".join(["strict " * strict + "digraph {", *words, "}"]), "x")
+        except GraphError as error:
+            return str(error)
+        return graph.graph, list(graph.nodes(data=True)), list(graph.edges(data=True))
+
+    at_once = read()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_dot_syntax, "SIMPLE", re.compile("(?!)"))
+        assert at_once == read()
 
 
 def test_nodes_with_commas_between_them_are_one_end_of_an_edge():
