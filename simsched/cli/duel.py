@@ -13,11 +13,7 @@ import typer
 from simsched.cli import names
 from simsched.cli.options import at_least_one
 from simsched.cli.output import JsonOption, QuietOption, print_json, say, say_files
-from simsched.names.parameters import Bounds, Parameter
 
-FACTOR = Parameter("factor", float, 2.0, Bounds(1.01, 1e6))
-SEED = Parameter("seed", int, 0, Bounds(0))
-SECONDS = Parameter("seconds", float, 60.0, Bounds(0.0, 1e6))
 REPORT_EVERY_S = 10.0
 
 
@@ -61,13 +57,14 @@ def duel_command(
     """
     from simsched.experiment.duel import Budget, find_duel
     from simsched.files.units import plural
+    from simsched.names.parameters import Bounds, Parameter
 
-    budget = Budget(SECONDS.read(seconds, "--seconds"), tries)
+    given_s = Parameter("seconds", float, 60.0, Bounds(0.0, 1e6)).read(seconds, "--seconds")
     found = find_duel(
         (first, second),
-        factor=FACTOR.read(factor, "--factor"),
-        seed=SEED.read(seed, "--seed"),
-        budget=budget,
+        factor=Parameter("factor", float, 2.0, Bounds(1.01, 1e6)).read(factor, "--factor"),
+        seed=Parameter("seed", int, 0, Bounds(0)).read(seed, "--seed"),
+        budget=Budget(given_s, tries),
         output=output,
         progress=None if quiet else _reports(),
     )

@@ -13,7 +13,6 @@ from simsched.cli import names
 from simsched.cli.options import Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, parse_options, print_json, warn
 from simsched.files.errors import ConfigurationError, GraphError, TraceError, unknown_name
-from simsched.files.units import plural
 
 RECORDING_SUFFIX, MACHINE_SUFFIXES = ".parquet", (".yaml", ".yml")
 SAMPLING = "starpu_sampling"
@@ -166,7 +165,7 @@ def _content(path: Path, recording: Any) -> dict[str, Any]:
 
 def _summary(found: dict[str, Any]) -> list[str]:
     """Return what a recording contains in lines of text."""
-    from simsched.files.units import format_time
+    from simsched.files.units import format_time, plural
 
     span, busy, graph, aside = (found[key] for key in ("span_ps", "busy_ps", "graph", "set_aside"))
     share = busy / (span * found["workers"]) if span else 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -35,6 +35,7 @@ KeyPath = tuple[Key, ...]
 MAX_DEPTH = 50
 MAX_REPORTED = 5
 _TAG = "tag:yaml.org,2002:"
+_SECTION = re.compile(r"^(?=\w)", re.MULTILINE)  # where one on the first level begins
 _SHIPPED = data_dir("machines").parent
 
 
@@ -129,6 +130,16 @@ def read_document(path: Path) -> Document:
         return _parsed(path, text, most)
     found = _parsed_once(path, text, most)
     return Document(path, deepcopy(found.data), dict(found.places))
+
+
+def read_sections(path: Path, names: Collection[str]) -> Any:
+    """Return what some sections of a shipped YAML file say, those of its first level by name.
+
+    The others, which are most of a machine, are not parsed.
+    """
+    parts = _SECTION.split(_read_text(path))
+    kept = "".join(part for part in parts if part.partition(":")[0] in names)
+    return _parsed(path, kept, YAML_VALUES.value, pure=False).data
 
 
 def _parsed(path: Path, text: str, most_values: int, *, pure: bool = True) -> Document:

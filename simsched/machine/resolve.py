@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from itertools import groupby, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
 from simsched.files.limits import DOMAINS, WORKERS
@@ -34,6 +33,9 @@ from simsched.machine.topology import default_touch_order, number_threads
 from simsched.machine.users import users_in_place
 from simsched.machine.values import Sourced, expanded, value_or
 from simsched.machine.wires import Wires, check_domains, find_wires, link_graph
+
+if TYPE_CHECKING:
+    import networkx as nx  # takes longer to import than a machine to resolve
 
 _PATH_VALUES = (
     "latency",
@@ -254,6 +256,8 @@ def _hops(file: schema.MachineFile, graph: nx.DiGraph[int], n_domains: int) -> I
         return np.array(rows, dtype=np.int32)
     if graph.number_of_edges() == 0:
         return np.array(1 - np.eye(n_domains), dtype=np.int32)
+    import networkx as nx
+
     lengths = dict(nx.all_pairs_shortest_path_length(graph))
     for domain in range(n_domains):
         if domain not in lengths[0]:

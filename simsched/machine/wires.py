@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from simsched.files.yaml_reader import FieldError
 from simsched.machine import schema
 from simsched.machine.model import Link
 from simsched.machine.schema_links import LinkSpec, Snooping
 from simsched.machine.values import expanded, value_or
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Route = tuple[int, ...]
 
@@ -77,6 +79,8 @@ class Wires:
 
 def link_graph(file: schema.MachineFile, n_domains: int) -> nx.DiGraph[int]:
     """Return the domains and the links between them; an edge holds name and entry."""
+    import networkx as nx
+
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_nodes_from(range(n_domains))
     for name, link in file.links.items():
@@ -151,6 +155,8 @@ def _link(name: str, spec: LinkSpec) -> Link:
 
 def _routes(graph: nx.DiGraph[int], index: dict[str, int]) -> dict[tuple[int, int], Route]:
     """Return the route between each pair of domains that links connect."""
+    import networkx as nx
+
     for _, _, edge in graph.edges(data=True):
         edge["routes"] = 0
     many = 1 + len(graph) ** 3  # more than the routes that can meet on a path, so hops count first

@@ -1,24 +1,17 @@
-"""Checking a file of any kind that simsched reads."""
+"""Checking a file of any kind that simsched reads; what checks one kind is imported for it."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from simsched.experiment.rehearsal import check_runs, said
-from simsched.experiment.study import Study
 from simsched.files.bounded import is_directory, is_there, unreadable
 from simsched.files.errors import ConfigurationError
 from simsched.files.units import plural
 from simsched.files.yaml_reader import Document, read_document
-from simsched.hardware.measure import number_of_runs
-from simsched.hardware.measure_schema import read_matrix
 from simsched.machine import check_machine, load_machine
 from simsched.machine.schema import MachineFile
 from simsched.report.check_code import check_code, is_code
-from simsched.reproduction.claims import load_family
 from simsched.reproduction.schema import ClaimsFile
-from simsched.workload.graph_files import graph_file_spec, read_graph_file
-from simsched.workload.importers.remarks import doubts, facts
 from simsched.workload.presets import Preset, load_preset, make_workload
 
 EXPERIMENT_KEYS = {"policies", "machines", "workloads", "seeds"}
@@ -38,6 +31,9 @@ def check_file(name: str, *, complete: bool = False) -> tuple[list[str], list[st
         return check_code(name), []
     path = Path(name)
     if path.suffix not in {".yaml", ".yml"}:
+        from simsched.workload.graph_files import graph_file_spec, read_graph_file
+        from simsched.workload.importers.remarks import doubts, facts
+
         file, options = graph_file_spec(name)
         path = Path(file)
         if not is_there(path):
@@ -51,14 +47,22 @@ def check_file(name: str, *, complete: bool = False) -> tuple[list[str], list[st
     document = read_document(path)
     kind = kind_of(document)
     if kind == "experiment":
+        from simsched.experiment.rehearsal import check_runs, said
+        from simsched.experiment.study import Study
+
         study = Study.from_yaml(document)
         doubtful = [f"{path}: {text}" for text in said(check_runs(study, complete=complete))]
         return [f"{path}: experiment with {plural(len(study.cells), 'run')}: correct"], doubtful
     if kind == "claims":
+        from simsched.reproduction.claims import load_family
+
         family = load_family(document)
         left = sum(item.claim.not_evaluable is not None for item in family.claims)
         return [f"{path}: {plural(len(family.claims), 'claim')}, {left} not evaluable: correct"], []
     if kind == "measurement":
+        from simsched.hardware.measure import number_of_runs
+        from simsched.hardware.measure_schema import read_matrix
+
         matrix = read_matrix(document)
         return [f"{path}: measurement with {plural(number_of_runs(matrix), 'run')}: correct"], []
     if kind == "workload":

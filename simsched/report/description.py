@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from simsched.names.docstrings import parameter_texts
-from simsched.names.parameters import REQUIRED
-from simsched.names.registry import Entry
+if TYPE_CHECKING:
+    from simsched.names.registry import Entry
 
 Row = dict[str, Any]
 
@@ -69,6 +68,9 @@ class Description:
 
 def parameter_rows(entry: Entry[Any], values: Mapping[str, object]) -> list[Row]:
     """Return the parameters of a policy or workload with their values."""
+    from simsched.names.docstrings import parameter_texts
+    from simsched.names.parameters import REQUIRED
+
     texts = parameter_texts(entry.function)
     rows = []
     for name, parameter in entry.parameters.items():

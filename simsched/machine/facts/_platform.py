@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-import networkx as nx
-
 from simsched.files.errors import ConfigurationError, shown, unknown_name
 from simsched.files.limits import DOMAINS
 from simsched.machine.facts._xml import xml_root
@@ -116,6 +114,8 @@ class Platform:
     def _direct(self, zone: Zone, source: str, target: str) -> Way:
         """Return the way between two points of a zone itself."""
         if zone.routing in SHORTEST and (source, target) not in zone.ways:
+            import networkx as nx
+
             graph: nx.DiGraph[str] = nx.DiGraph()
             graph.add_nodes_from(sorted(zone.points))
             for (one, other), way in zone.ways.items():

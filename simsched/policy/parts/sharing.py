@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import networkx as nx
 import numpy as np
 import scipy
 
@@ -160,6 +159,8 @@ def _spectral_order(shared: scipy.sparse.csr_array, members: Int64Array) -> Int6
     """Return the vertices of one component in the order of its Fiedler vector."""
     if len(members) < 3:
         return members
+    import networkx as nx
+
     part = scipy.sparse.csr_array(shared[members][:, members])
     part.data = part.data / part.data.max()
     fiedler = nx.fiedler_vector(

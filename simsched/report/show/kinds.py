@@ -1,28 +1,24 @@
-"""What there is of each kind by name."""
+"""What there is of each kind by name.
+
+Each kind imports what it lists, and not what others do.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
 from dataclasses import replace
 from itertools import groupby
+from typing import TYPE_CHECKING
 
-from simsched.analysis.columns import COLUMNS
 from simsched.files.resources import shipped
-from simsched.files.units import format_size
 from simsched.files.yaml_reader import read_document
-from simsched.machine import list_machines, load_machine
-from simsched.machine.caches import CacheLevel
-from simsched.machine.model import Machine
-from simsched.names.specs import format_spec
-from simsched.policy.contract.registry import PolicyInfo, list_policies
-from simsched.policy.parts.placement import list_placements
 from simsched.report.description import Code, Description, Row, Table
-from simsched.reproduction.probes import probes
-from simsched.trace.exporters import exporters
-from simsched.trace.importers import trace_importers
-from simsched.workload.importers import importers
-from simsched.workload.presets import list_presets, load_preset, make_workload
-from simsched.workload.registry import list_workloads
+from simsched.report.show.outlines import machine_outlines
+
+if TYPE_CHECKING:
+    from simsched.machine.caches import CacheLevel
+    from simsched.machine.model import Machine
+    from simsched.policy.contract.registry import PolicyInfo
 
 
 def describe_kind(
@@ -53,14 +49,18 @@ def _machines(full: bool) -> tuple[str, list[Table]]:
         "`simsched show machine NAME` says where every value comes from. "
         "[adding-a-machine.md](adding-a-machine.md) says how to write one."
     )
-    brief = "name cores threads domains nodes description"
-    detailed = "name description sockets domains cores threads caches memory"
+    if not full:
+        return gloss, [Table(machine_outlines(), "machine")]
+    from simsched.machine import list_machines, load_machine
+
     rows = [_machine(load_machine(name)) for name in list_machines()]
-    return gloss, [Table([_chosen(row, full, brief, detailed) for row in rows], "machine")]
+    return gloss, [Table(rows, "machine")]
 
 
 def _machine(machine: Machine) -> Row:
     """Return the row of a machine: caches by capacity, memory nodes by kind and capacity."""
+    from simsched.files.units import format_size
+
     shapes = [
         (node.kind, format_size(node.capacity_bytes), f"{node.bandwidth_bytes_per_s / 1e9:g} GB/s")
         for node in machine.nodes
@@ -72,7 +72,6 @@ def _machine(machine: Machine) -> Row:
         "domains": machine.n_domains,
         "cores": machine.n_cores,
         "threads": machine.n_threads,
-        "nodes": len(machine.nodes),
         "caches": [f"{level.name} {_cache_sizes(machine, level)}" for level in machine.caches],
         "memory": [f"{shapes.count(shape)} x {' '.join(shape)}" for shape in dict.fromkeys(shapes)],
     }
@@ -80,6 +79,8 @@ def _machine(machine: Machine) -> Row:
 
 def _cache_sizes(machine: Machine, level: CacheLevel) -> str:
     """Return the capacity of a level, and what kinds of core have instead."""
+    from simsched.files.units import format_size
+
     others = machine.other_caches(level).items()
     sizes = [(kind, level.differing[number].capacity_bytes) for kind, number in others]
     own = [
@@ -91,6 +92,9 @@ def _cache_sizes(machine: Machine, level: CacheLevel) -> str:
 
 
 def _workloads(full: bool) -> tuple[str, list[Table]]:
+    from simsched.workload.presets import list_presets
+    from simsched.workload.registry import list_workloads
+
     presets = [_preset(name, full) for name in list_presets()]
     generators = [
         {
@@ -117,6 +121,8 @@ def _workloads(full: bool) -> tuple[str, list[Table]]:
 
 def _preset(name: str, full: bool) -> Row:
     """Return the row of a preset; in documents with the sizes of what it is."""
+    from simsched.workload.presets import load_preset, make_workload
+
     preset = load_preset(name)
     if not full:
         return {"name": name, "kind": "preset", "description": preset.description}
@@ -140,6 +146,8 @@ def _data_size(size_bytes: int) -> str:
 
 
 def _policies(full: bool) -> tuple[str, list[Table]]:
+    from simsched.policy.contract.registry import list_policies
+
     gloss = (
         "Every policy by the name that experiments and commands use. A *preset* is a policy with "
         "the parameters that the last column names; `simsched show policy NAME` describes all of "
@@ -156,6 +164,8 @@ def _policies(full: bool) -> tuple[str, list[Table]]:
 
 def _policy(info: PolicyInfo, full: bool) -> Row:
     if full:
+        from simsched.names.specs import format_spec
+
         of = Code(format_spec(info.cls.name, info.params)) if info.is_preset else ""
         return {"name": info.name, "description": info.description, "preset of": of}
     kind = "preset" if info.is_preset else "policy"
@@ -164,6 +174,8 @@ def _policy(info: PolicyInfo, full: bool) -> Row:
 
 
 def _metrics(full: bool) -> tuple[str, list[Table]]:
+    from simsched.analysis.columns import COLUMNS
+
     del full
     gloss = (
         "Every column of results that is measured, by the name that `metrics`, claims and queries "
@@ -176,6 +188,10 @@ def _metrics(full: bool) -> tuple[str, list[Table]]:
 
 
 def _formats(full: bool) -> tuple[str, list[Table]]:
+    from simsched.trace.exporters import exporters
+    from simsched.trace.importers import trace_importers
+    from simsched.workload.importers import importers
+
     gloss = (
         "Files of other programs. [task-graph-files.md](task-graph-files.md), "
         "[importing-traces.md](importing-traces.md) and "
@@ -200,6 +216,18 @@ def _formats(full: bool) -> tuple[str, list[Table]]:
         columns = "name kind endings description", "name endings description options"
         tables.append(Table([_chosen(row, full, *columns) for row in rows], "format", title))
     return gloss, tables
+
+
+def _placements() -> Mapping[str, str]:
+    from simsched.policy.parts.placement import list_placements
+
+    return list_placements()
+
+
+def _probes() -> Mapping[str, str]:
+    from simsched.reproduction.probes import probes
+
+    return probes()
 
 
 def _glossed(noun: str, texts: Callable[[], Mapping[str, str]]) -> Kind:
@@ -228,11 +256,11 @@ KINDS: dict[str, Kind] = {
     "machines": _machines,
     "workloads": _workloads,
     "policies": _policies,
-    "placements": _glossed("placement", list_placements),
+    "placements": _glossed("placement", _placements),
     "experiments": _glossed("experiment", _files("")),
     "measurements": _glossed("measurement", _files("hardware")),
     "claims": _glossed("family", _files("claims")),
     "metrics": _metrics,
-    "probes": _glossed("probe", probes),
+    "probes": _glossed("probe", _probes),
     "formats": _formats,
 }

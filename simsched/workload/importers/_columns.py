@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.workload.arrays import BoolArray, FloatArray, Int64Array
 from simsched.workload.importers._attributes import Attributes, plain
 from simsched.workload.importers._source import number, size, whole
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 EXACT = 2.0**53  #: whole numbers below it are the same as floats
 Place = Callable[[int], str]  #: says how messages name a thing

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-import networkx as nx
 import numpy as np
 
 from simsched.files.errors import GraphError
@@ -57,6 +56,8 @@ def check_ends(graph: NamedGraph, key: str, source: str, allowed: Collection[int
 
 def _cycle(graph: TaskGraph) -> list[int]:
     """Return the tasks of a cycle through dataflow edges and the spawn tree, if there is one."""
+    import networkx as nx
+
     every = np.arange(graph.n_tasks)
     links: nx.DiGraph[int] = nx.DiGraph()
     for ptr, index in ((graph.succ_ptr, graph.succ), (graph.child_ptr, graph.child)):

@@ -14,10 +14,8 @@ from simsched.files.atomic import write_text
 from simsched.files.bounded import read_text
 from simsched.files.errors import GraphError
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.importers._dot_syntax import parse_dot
 from simsched.workload.importers._foreign import Cost, Meaning, Speed
 from simsched.workload.importers._given_costs import TaskCost
-from simsched.workload.importers._runtime_dumps import LABEL, tidied
 from simsched.workload.importers.networkx_graph import read_named, to_networkx
 from simsched.workload.importers.registry import importer
 
@@ -58,6 +56,9 @@ def import_dot(
         As for :func:`~simsched.workload.importers.from_networkx`; not for our own files. Numbers
         may be quoted.
     """
+    from simsched.workload.importers._dot_syntax import parse_dot
+    from simsched.workload.importers._runtime_dumps import LABEL, tidied
+
     subgraphs: dict[str, list[int]] = {}
     graph = parse_dot(read_text(path, GraphError), str(path), subgraphs)
     is_plain = cost is None and edge_bytes is None

@@ -9,10 +9,8 @@ import io
 import re
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import ParseError
-
-import networkx as nx
 
 from simsched.files.atomic import write_text
 from simsched.files.bounded import read_text
@@ -22,6 +20,9 @@ from simsched.workload.importers._foreign import Cost, Speed
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
 from simsched.workload.importers.registry import importer
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 NOT_IN_XML = re.compile(r"[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]")
 
@@ -85,6 +86,8 @@ def write_graphml(workload: Workload | TaskGraph, path: Path | str) -> None:
 
 def write_networkx(graph: nx.Graph[Any], path: Path) -> None:
     """Write a graph with numbers and strings as attributes as GraphML, completely or not at all."""
+    import networkx as nx
+
     buffer = io.BytesIO()
     nx.write_graphml_xml(graph, buffer)
     text = buffer.getvalue().decode()
@@ -97,60 +100,17 @@ def write_networkx(graph: nx.Graph[Any], path: Path) -> None:
     write_text(path, text)
 
 
-class _Reader(nx.GraphMLReader):
-    """The reader of NetworkX, which lets a node that is given twice overwrite the first one.
-
-    It also leaves the defaults of keys to whoever uses the graph; here they are attributes like
-    those that are written out, as http://graphml.graphdrawing.org/specification.html has it. What
-    is no node of the file, only an end of edges, gets none. An empty default is the empty text, or
-    none of a key for numbers and truth values: there is no empty number, and 0 would be a guess.
-    """
-
-    def find_graphml_keys(self, graph_element: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return keys and defaults, and keep the latter by what they are for."""
-        for key in graph_element.findall(f"{{{self.NS_GRAPHML}}}key"):
-            default = key.find(f"{{{self.NS_GRAPHML}}}default")
-            if default is None or (default.text or "").strip():
-                continue
-            if key.get("attr.type", "string") == "string" or key.get("yfiles.type") is not None:
-                default.text = default.text or ""  # would be read as the text "None"
-            else:
-                key.remove(default)
-        inherited: Any = super()
-        keys, defaults = inherited.find_graphml_keys(graph_element)
-        self.defaults = {
-            what: {
-                keys[key]["name"]: value
-                for key, value in defaults.items()
-                if keys[key]["for"] in (what, "all", None)
-            }
-            for what in ("graph", "node", "edge")
-        }
-        return keys, defaults
-
-    def decode_data_elements(self, graphml_keys: Any, obj_xml: Any) -> dict[str, Any]:
-        """Return the attributes of a graph, node or edge."""
-        inherited: Any = super()
-        what = obj_xml.tag.rpartition("}")[2]
-        return {**self.defaults[what], **inherited.decode_data_elements(graphml_keys, obj_xml)}
-
-    def add_node(self, G: Any, node_xml: Any, *rest: Any) -> None:  # noqa: N803 (as inherited)
-        """Add a node; refuse one that is there already."""
-        name = node_xml.get("id")
-        if G.has_node(self.node_type(name)):
-            raise GraphError(f"node {name!r}: found twice, accepted: an id for each node")
-        super().add_node(G, node_xml, *rest)
-
-
 def _parse(path: Path, text: str) -> nx.Graph[Any]:
     """Return the only graph of a GraphML document."""
+    from simsched.workload.importers._graphml_reader import GraphMLReader
+
     if "<!ENTITY" in text:  # entities of entities take any amount of memory
         raise GraphError(f"{path}: found an entity declaration, accepted GraphML without any")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # keys without a type are strings
             # a declaration must be the first in a document
-            graphs: list[nx.Graph[Any]] = list(_Reader()(string=text.lstrip()))
+            graphs: list[nx.Graph[Any]] = list(GraphMLReader()(string=text.lstrip()))
     except GraphError as error:
         raise GraphError(f"{path}: {error}") from error
     except ParseError as error:

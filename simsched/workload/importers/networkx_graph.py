@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +30,9 @@ from simsched.workload.importers._columns import NamedGraph, Rows, named_graph
 from simsched.workload.importers._foreign import Cost, Meaning, Speed, read_foreign
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers._naming import check_ends, check_named
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 FORMAT = 1
 STAGES = ("iteration", "init")
@@ -72,6 +74,8 @@ def to_networkx(source: TaskGraph | Workload) -> nx.DiGraph[Any]:
     GraphError
         For iterations that differ.
     """
+    import networkx as nx
+
     workload = (source if isinstance(source, Workload) else Workload("graph", source)).drawn()
     if workload.varying is not None:
         raise GraphError(
