@@ -256,6 +256,8 @@ def _edge_sizes(edges: Rows, key: str | None, source: str) -> Int64Array:
             f"accepted: {_names(edges)}"
         )
     stated = [i for i, value in enumerate(values) if not _is_no_data(value)]
+    if len(stated) == len(edges):
+        return edges.sizes(key)
     found[stated] = edges.among(stated).sizes(key)
     return found
 

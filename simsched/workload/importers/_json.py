@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from simsched.files.errors import GraphError, shown
 from simsched.files.json_members import json_data
@@ -52,9 +53,17 @@ class Value:
 
     def items(self) -> list[Value]:
         """Return the elements of a list."""
+        return [self.item(i) for i in range(len(self.elements_as_they_are()))]
+
+    def elements_as_they_are(self) -> list[Any]:
+        """Return the elements of a list without their places, for the longest lists."""
         if not isinstance(self.value, list):
             raise self.error("a list")
-        return [Value(self.file, (*self.place, i), v) for i, v in enumerate(self.value)]
+        return self.value
+
+    def item(self, place: int) -> Value:
+        """Return the element of a list at a place."""
+        return Value(self.file, (*self.place, place), self.elements_as_they_are()[place])
 
     def elements(self, key: str) -> list[Value]:
         """Return the elements of a list under a key, none if it is absent."""

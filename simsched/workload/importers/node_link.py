@@ -89,9 +89,17 @@ def _add_nodes(graph: NamedGraph, nodes: Value) -> None:
 def _add_edges(graph: NamedGraph, edges: Value, without: tuple[str, ...]) -> None:
     """Add the edges of a list, with all members but some as attributes."""
     index = graph.index
-    for edge in edges.items():
-        source, target = (_end(edge.member(key), index) for key in ENDS)
-        graph.edge(source, target, _members(edge, without))
+    for place, edge in enumerate(edges.elements_as_they_are()):
+        source, target = (_known_end(edge, key, index) for key in ENDS)
+        if source is None or target is None:  # another kind of name, or a mistake
+            source, target = (_end(edges.item(place).member(key), index) for key in ENDS)
+        graph.edge(source, target, {key: edge[key] for key in edge if key not in without})
+
+
+def _known_end(edge: Any, key: str, index: Mapping[Any, int]) -> int | None:
+    """Return the number of an end of an edge that is called as most are, None for others."""
+    name = edge.get(key) if isinstance(edge, dict) else None
+    return index.get(name) if type(name) in (str, int) else None
 
 
 def _edges(top: Value) -> Value:
