@@ -144,10 +144,16 @@ class WorkloadSource:
 
     def seeded(self, seed: int) -> WorkloadSource:
         """Return the workload for a seed: the same for all without anything random in it."""
-        is_fixed = self.path is not None or not find_workload(self.generator).takes_seed
-        if is_fixed and self.durations is None:
+        if not self.is_random:
             seed = 0
         return replace(self, seed=seed, content=content_key(self._decisive(seed)))
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it differs from seed to seed."""
+        if self.durations is not None:
+            return True
+        return self.path is None and find_workload(self.generator).is_random(self.parameters)
 
     def _decisive(self, seed: int) -> dict[str, Any]:
         laid = {} if self.durations is None else {"durations": self.durations, "seed": seed}
@@ -222,6 +228,11 @@ class GivenWorkload:
     #: It is sent to other processes.
     portable: ClassVar[bool] = True
     path: ClassVar[None] = None
+
+    @property
+    def is_random(self) -> bool:
+        """Whether it differs from seed to seed: with random durations."""
+        return self.workload.durations is not None
 
     def seeded(self, seed: int) -> GivenWorkload:
         """Return the workload for a seed; only random durations differ."""

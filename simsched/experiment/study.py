@@ -233,7 +233,10 @@ class _Builder:
             use = self._use(machine, workload)
             seeds = self.experiment.seeds
             own = workload.entry.seed
-            sources = [workload.thing.seeded(seed if own is None else own) for seed in seeds]
+            if own is None and workload.thing.is_random:
+                sources = [workload.thing.seeded(seed) for seed in seeds]
+            else:
+                sources = [workload.thing.seeded(own or 0)] * len(seeds)
             use.source = sources[0]
             for policy in point.policies:
                 for seed, source in zip(seeds, sources, strict=True):

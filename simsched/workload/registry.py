@@ -55,6 +55,8 @@ class WorkloadGenerator(Entry[Generator]):
     about: str = ""
     #: What a variant has bound, see :func:`variant`.
     bound: tuple[object, ...] = ()
+    #: Whether anything is random with some parameters; by default with all.
+    random_if: Callable[[Mapping[str, Any]], bool] | None = None
 
     @property
     def summary(self) -> str:
@@ -72,9 +74,13 @@ class WorkloadGenerator(Entry[Generator]):
 
     @property
     def takes_seed(self) -> bool:
-        """Whether anything in its workloads is random."""
+        """Whether anything in its workloads can be random."""
         parameters = inspect.signature(self.function).parameters.values()
         return any(item.kind is not item.KEYWORD_ONLY for item in parameters)
+
+    def is_random(self, parameters: Mapping[str, object]) -> bool:
+        """Return whether anything is random in the workload with all these parameters."""
+        return self.takes_seed and (self.random_if is None or self.random_if(parameters))
 
     def replaces(self, known: Self) -> bool:
         """Return whether it is what has its name already; cells of notebooks are run again."""
@@ -87,7 +93,10 @@ class WorkloadGenerator(Entry[Generator]):
 
 
 def generator(
-    name: str, *, small: Mapping[str, object] | None = None
+    name: str,
+    *,
+    small: Mapping[str, object] | None = None,
+    random_if: Callable[[Mapping[str, Any]], bool] | None = None,
 ) -> Callable[[Function], Function]:
     """Register a function under a name; see the module's description for what it must look like.
 
@@ -98,6 +107,9 @@ def generator(
     small : mapping of str to object, optional
         Parameters of an instance with some tens of tasks, used where every workload is tried; the
         defaults when it is not given.
+    random_if : callable, optional
+        Takes all parameters and returns whether the seed matters with them. Where it does not, a
+        study makes the workload once for all seeds. By default it matters wherever there is one.
 
     Returns
     -------
@@ -111,7 +123,7 @@ def generator(
     """
 
     def register(function: Function) -> Function:
-        generators.add(WorkloadGenerator(name, function, small or {}))
+        generators.add(WorkloadGenerator(name, function, small or {}, random_if=random_if))
         return function
 
     return register

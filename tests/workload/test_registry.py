@@ -1,6 +1,7 @@
 """Generators by name: discovery, parameters and their messages."""
 
 import inspect
+import itertools
 import pickle
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -8,7 +9,9 @@ from typing import Annotated, Literal
 import numpy as np
 import pytest
 
+from simsched.analysis.digest import content_digest
 from simsched.files.errors import ConfigurationError, ExtensionError, GraphError
+from simsched.names.parameters import Parameter
 from simsched.workload import TaskGraph, Workload, generate_workload, list_workloads, registry
 from simsched.workload.builder import build_graph
 from simsched.workload.registry import (
@@ -18,6 +21,7 @@ from simsched.workload.registry import (
     WorkloadGenerator,
     find_workload,
     generator,
+    resolve_parameters,
     variant,
 )
 
@@ -69,6 +73,36 @@ def test_other_seed_other_arrays(name: str) -> None:
         not np.array_equal(one, other)
         for one, other in zip(arrays(first), arrays(second), strict=True)
     )
+
+
+def choices(parameter: Parameter) -> list[object]:
+    """Return values of a parameter that may decide whether anything is drawn."""
+    if parameter.choices:
+        return [*parameter.choices]
+    return [0.0, 0.5] if parameter.name == "spread" else [0, 2] * (parameter.name == "probes")
+
+
+SOMETIMES = [name for name in NAMES if find_workload(name).random_if is not None]
+
+
+@pytest.mark.parametrize("name", SOMETIMES)
+def test_seed_is_nothing_where_nothing_is_random(name: str) -> None:
+    chosen, found = find_workload(name), set()
+    options = {p.name: choices(p) for p in chosen.parameters.values() if choices(p)}
+    for values in itertools.product(*options.values()):
+        given = {**chosen.small, **dict(zip(options, values, strict=True))}
+        resolved = resolve_parameters(chosen, given)
+        if not chosen.is_random(resolved):
+            try:
+                first, second = (generate_workload(name, given, seed) for seed in (7, 8))
+            except ConfigurationError:
+                continue  # values that do not go together
+        found.add(chosen.is_random(resolved))
+        if not chosen.is_random(resolved):
+            assert content_digest(first.graph, first.init) == content_digest(
+                second.graph, second.init
+            )
+    assert found == {True, False}
 
 
 @pytest.mark.parametrize("name", NAMES)

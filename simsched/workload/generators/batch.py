@@ -33,7 +33,11 @@ from simsched.workload.registry import Bounds, Cost, Count, Fraction, generator
 Counts = Literal["skew", "alpha"]
 
 
-@generator("batch", small={"tasks": 24, "functions": 4, "iterations": 3})
+@generator(
+    "batch",
+    small={"tasks": 24, "functions": 4, "iterations": 3},
+    random_if=lambda given: given["order"] == "random" or given["spread"] > 0.0,
+)
 def batch(
     seed: int,
     *,

@@ -36,6 +36,7 @@ from simsched.workload.spawn_tree import equal_parts, first_touch_tree, grow
 @generator(
     "fork_join",
     small={"depth": 4, "phases": 2, "join_ops": 1e4, "leaf_bytes": 4096, "iterations": 2},
+    random_if=lambda given: given["leaf_costs"] != "constant",
 )
 def fork_join(
     seed: int,

@@ -34,7 +34,11 @@ from simsched.workload.spawn_tree import SpawnTree, divide_in_halves
 _MIGRATE, _BREED, _DIVIDE, _EVALUATE = range(4)
 
 
-@generator("ga", small={"islands": 3, "individuals": 16, "leaf_individuals": 4, "iterations": 3})
+@generator(
+    "ga",
+    small={"islands": 3, "individuals": 16, "leaf_individuals": 4, "iterations": 3},
+    random_if=lambda given: given["fitness_costs"] != "constant",
+)
 def ga(
     seed: int,
     *,

@@ -15,7 +15,11 @@ from simsched.workload.graph import Workload
 from simsched.workload.registry import Cost, Count, Fraction, generator
 
 
-@generator("independent", small={"tasks": 40, "costs": "uniform", "iterations": 2})
+@generator(
+    "independent",
+    small={"tasks": 40, "costs": "uniform", "iterations": 2},
+    random_if=lambda given: given["costs"] != "constant",
+)
 def independent(
     seed: int,
     *,

@@ -70,7 +70,11 @@ class Placements:
 EMPTY = Placements(*np.zeros((3, 1), dtype=np.int64))
 
 
-@generator("queens", small={"queens": 6, "task_depth": 3, "probes": 0, "iterations": 2})
+@generator(
+    "queens",
+    small={"queens": 6, "task_depth": 3, "probes": 0, "iterations": 2},
+    random_if=lambda given: given["probes"] > 0,
+)
 def queens(
     seed: int,
     *,

@@ -31,7 +31,11 @@ from simsched.workload.graph import FloatArray, Workload
 from simsched.workload.registry import Bounds, Cost, Count, Fraction, generator
 
 
-@generator("stages", small={"chunks": 8, "shares": "1 6 3 1", "iterations": 2})
+@generator(
+    "stages",
+    small={"chunks": 8, "shares": "1 6 3 1", "iterations": 2},
+    random_if=lambda given: given["spread"] > 0.0,
+)
 def stages(
     seed: int,
     *,

@@ -87,7 +87,11 @@ class Shape:
     seed: int
 
 
-@generator("task_bench", small={"width": 6, "steps": 5, "task_ops": 2e4, "iterations": 2})
+@generator(
+    "task_bench",
+    small={"width": 6, "steps": 5, "task_ops": 2e4, "iterations": 2},
+    random_if=lambda given: given["kernel"] == "imbalance" or given["pattern"] == "random_nearest",
+)
 def task_bench(
     seed: int,
     *,

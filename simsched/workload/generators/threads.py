@@ -34,7 +34,11 @@ from simsched.workload.registry import Bounds, Cost, Count, Fraction, Size, gene
 CRITICAL = ".critical"  #: ends the names of classes of critical sections
 
 
-@generator("threads", small={"threads": 5, "phases": 3, "critical_ops": 1e5, "stalling": 2})
+@generator(
+    "threads",
+    small={"threads": 5, "phases": 3, "critical_ops": 1e5, "stalling": 2},
+    random_if=lambda given: given["spread"] > 0.0,
+)
 def threads(
     seed: int,
     *,
