@@ -188,7 +188,7 @@ def _interruptions(store: Store, keys: Collection[str], directory: Path) -> Iter
     except BaseException as error:
         if not is_interruption(error):
             raise
-        stored = sum(store.path(key).exists() for key in keys)
+        stored = len(store.keys().intersection(keys))
         raise Interrupted(stored, len(keys), directory) from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,8 +41,9 @@ def atomically(path: Path, *, sync: bool = True) -> Iterator[Path]:
                 with temporary.open("rb") as file:
                     os.fsync(file.fileno())
             temporary.replace(path)
-    finally:
+    except BaseException:
         discard(temporary)
+        raise
 
 
 def check_writable(path: Path) -> None:
@@ -59,12 +61,16 @@ def _target(path: Path) -> Path:
     A terminal, a pipe or another device would itself be replaced by a file, for everybody.
     """
     with naming(path):
-        if path.is_dir():
+        try:
+            mode = path.stat().st_mode
+        except FileNotFoundError:
+            return path.resolve() if path.is_symlink() else path
+        if stat.S_ISDIR(mode):
             raise ConfigurationError(f"{path}: cannot be written: it is a directory")
-        if path.exists() and not path.is_file():
+        if not stat.S_ISREG(mode):
             found = "a device or a pipe"
             raise ConfigurationError(f"{path}: cannot be written: found {found}, accepted: a file")
-        return path.resolve()
+        return path.resolve() if path.is_symlink() else path
 
 
 def _beside(path: Path) -> Path:

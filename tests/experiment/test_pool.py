@@ -129,7 +129,7 @@ def test_processes_help_while_a_cell_takes_long(
 ) -> None:
     stored = tmp_path / "out" / "cells"
     monkeypatch.setattr(pool, "START_S", 0.0)
-    while_here(monkeypatch, lambda: wait_for(lambda: len(list(stored.glob("*.json"))) == 3))
+    while_here(monkeypatch, lambda: wait_for(lambda: len(Store(stored).keys()) == 3))
     helped = run_document(small, output=tmp_path / "out")
     assert len(started) == 1  # and this process
     monkeypatch.undo()

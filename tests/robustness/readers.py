@@ -349,7 +349,7 @@ def read_references_file(folder: Path) -> object:
     return read_references(_only(folder))
 
 
-@reader("store", is_json=True)
+@reader("store")
 def read_store(folder: Path) -> object:
     from simsched.experiment.store import Store
 
