@@ -43,7 +43,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -466,28 +466,64 @@ def traffic_bound_s(summary: Summary, machine: Machine, *, moved: bool = False) 
     over its bandwidth. If running tasks may have been `moved` to other domains, only what is common
     to all domains is taken for granted: bytes are counted where an access began.
     """
+    loads = _loads(machine, moved)
     times = np.zeros(len(summary.iteration))
-    cached = [i for i, node in enumerate(machine.nodes) if node.memory_side_cache is not None]
-    for index, node in enumerate(machine.nodes):
-        weights = np.array([row[index].node_weight for row in machine.paths])
-        if moved:
-            weights[:] = weights.min()
-        side = node.memory_side_cache
-        rate = most_bytes_per_s(node) if side is None else side.bandwidth_bytes_per_s
-        times = np.maximum(times, summary.node_bytes[:, :, index] @ weights / rate)
+    used = (summary.node_bytes > 0).sum(axis=0) > 0
+    for index in np.flatnonzero(used.any(axis=0)).tolist():
+        moving = summary.node_bytes[:, :, index] @ loads.node_weight[index]
+        times = np.maximum(times, moving / loads.node_rate[index])
     crossing = np.zeros((len(machine.links), len(summary.iteration)))
-    for index in range(len(machine.nodes)):
-        loads = [dict(row[index].link_loads) for row in machine.paths]
-        if moved:
-            common = set(loads[0]).intersection(*loads[1:])
-            loads = [{link: min(load[link] for load in loads) for link in common}] * len(loads)
-        for domain, load in enumerate(loads):
-            for number, weight in load.items():
-                crossing[number] += summary.node_bytes[:, domain, index] * weight
-    for link, crossed in zip(machine.links, crossing, strict=True):
-        times = np.maximum(times, crossed / most_bytes_per_s(link))
+    for domain, index, number, weight in loads.crossings:
+        if used[domain, index]:
+            crossing[number] += summary.node_bytes[:, domain, index] * weight
+    for rate, crossed in zip(loads.link_rate, crossing, strict=True):
+        times = np.maximum(times, crossed / rate)
     bound = float(times.sum())
-    if cached:
-        missed = float(summary.node_bytes[:, :, cached].sum()) - summary.memory_side_hit_bytes
-        bound = max(bound, missed / sum(most_bytes_per_s(machine.nodes[i]) for i in cached))
+    if loads.cached:
+        missed = float(summary.node_bytes[:, :, loads.cached].sum()) - summary.memory_side_hit_bytes
+        bound = max(bound, missed / sum(most_bytes_per_s(machine.nodes[i]) for i in loads.cached))
     return bound
+
+
+class _Loads(NamedTuple):
+    """What bytes load between domains and memory nodes, and how fast that is moved."""
+
+    #: By node: load of a byte from each domain; the most bytes per second of what answers.
+    node_weight: list[FloatArray]
+    node_rate: list[float]
+    #: Domain, node, link, and the load of a byte between the former two on that.
+    crossings: list[tuple[int, int, int, float]]
+    link_rate: list[float]
+    #: Nodes with a memory-side cache.
+    cached: list[int]
+
+
+@lru_cache(maxsize=MAX_KEPT)
+def _loads(machine: Machine, moved: bool) -> _Loads:
+    """Return the loads of a machine; if tasks may have been moved, the least from any domain."""
+    sides = [node.memory_side_cache for node in machine.nodes]
+    weights, crossings = [], []
+    for index in range(len(machine.nodes)):
+        weight = np.array([row[index].node_weight for row in machine.paths])
+        if moved:
+            weight[:] = weight.min()
+        weights.append(weight)
+        links = [dict(row[index].link_loads) for row in machine.paths]
+        if moved:
+            common = sorted(set(links[0]).intersection(*links[1:]))
+            links = [{link: min(load[link] for load in links) for link in common}] * len(links)
+        crossings += [
+            (domain, index, number, weight)
+            for domain, load in enumerate(links)
+            for number, weight in load.items()
+        ]
+    return _Loads(
+        weights,
+        [
+            most_bytes_per_s(node) if side is None else side.bandwidth_bytes_per_s
+            for node, side in zip(machine.nodes, sides, strict=True)
+        ],
+        crossings,
+        [most_bytes_per_s(link) for link in machine.links],
+        [index for index, side in enumerate(sides) if side is not None],
+    )

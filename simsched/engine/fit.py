@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.interface.plan import ResolvedPlan
-from simsched.engine.plans import homes_of, resolve_plan
-from simsched.engine.processors import machine_of_workers
-from simsched.engine.setup import Setup, set_up, threads_for
+from simsched.engine.plans import homes_of
+from simsched.engine.processors import machine_of_workers, threads_for
+from simsched.engine.setup import Setup, set_up
 from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import Plan, Policy, view_before
@@ -71,7 +71,7 @@ def rehearse(
     first = executed.graph if executed.init is None else executed.init
     with said_of("plan"):
         plan = policy.plan(setup.view, setup.state, first)
-        resolved = resolve_plan(plan, first, setup.problem)
+        resolved = setup.resolved(plan, first)
     return misfits(setup, policy, plan, resolved, first)
 
 
@@ -90,7 +90,8 @@ def stated(
     machine, workload, policy, workers, pinning
         As for :func:`simsched.engine.run.simulate`.
     """
-    threads, _ = threads_for(machine, workload, policy, machine.place_workers(workers, pinning))
+    placed = machine.place_workers(workers, pinning)
+    threads, _ = threads_for(machine, workload, placed, chooses=policy.chooses_processors)
     machine = machine_of_workers(machine, threads)
     view = view_before(machine, workload, threads, policy=policy)
     return Policy.fits(policy, view)
@@ -117,11 +118,17 @@ def misfits(
     tuple of str
         Reasons, none where the policy fits.
     """
+    known = setup.ground and setup.ground.planned.get(graph)
+    if known and known.misfits is not None and known.resolved is resolved:
+        return known.misfits
     with said_of("fits"):
         said: object = policy.fits(replace(setup.view, machine=setup.machine))
         if not isinstance(said, tuple | list) or not all(isinstance(one, str) for one in said):
             raise PolicyError(f"found {told(said)}, accepted a tuple of texts")
-    return (*said, *dict.fromkeys(_derived(setup, policy, plan, resolved, graph)))
+    found = (*said, *dict.fromkeys(_derived(setup, policy, plan, resolved, graph)))
+    if known:
+        known.misfits = found
+    return found
 
 
 def _derived(

@@ -6,6 +6,7 @@ Names are resolved here, once; backends see indices only. Rates are per picoseco
 from __future__ import annotations
 
 import zlib
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,9 +66,13 @@ def make_problem(
         timer_period_ps=seconds_to_ps(timer_period_s),
         progress_limit_ps=seconds_to_ps(progress_limit_s),
         n_classes=_n_classes(workload),
-        victim_stream=random_stream(seed, "victim"),
-        wake_stream=random_stream(seed, "wake"),
+        **run_streams(seed),
     )
+
+
+def run_streams(seed: int) -> dict[str, Any]:
+    """Return the bit generators from which a run draws, by fields of its problem."""
+    return {f"{purpose}_stream": random_stream(seed, purpose) for purpose in ("victim", "wake")}
 
 
 def _n_classes(workload: Workload) -> int:

@@ -128,6 +128,30 @@ def kinds_without(machine: Machine, every: IntArray, kept: IntArray) -> tuple[st
     return tuple(kind for kind in before if kind not in after)
 
 
+def threads_for(
+    machine: Machine, program: Workload, placed: IntArray, *, chooses: bool
+) -> tuple[IntArray, tuple[str, ...]]:
+    """Return the hardware threads with workers, and the kinds of processors that get none.
+
+    These are kinds that cannot execute the whole program, unless the policy chooses processors.
+
+    Parameters
+    ----------
+    machine, program : Machine, Workload
+        What is to run; refused where the workers cannot execute the program.
+    placed : ndarray of int32, shape (n_workers,)
+        Where workers would go.
+    chooses : bool
+        Whether the policy chooses processors.
+    """
+    used = used_threads(machine, program, placed)
+    check_processors(machine, program, used)
+    if chooses:
+        return used, ()
+    threads = whole_program_threads(machine, program, used)
+    return threads, kinds_without(machine, used, threads)
+
+
 def machine_of_workers(machine: Machine, worker_thread: IntArray) -> Machine:
     """Return a machine as its workers see it: nothing is copied if all use one memory space."""
     if machine.in_place is None:

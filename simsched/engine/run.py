@@ -146,7 +146,7 @@ def _run(
     view, state, problem = setup.view, setup.state, setup.problem
     prepared, threads = view.workload, view.worker_thread
     account = account_of(prepared, divides=policy.overrides("divide"))
-    if isinstance(events, InformedSink):
+    if not isinstance(events, bool) and isinstance(events, InformedSink):
         events.begin(prepared, threads)
     hooks = PolicyHooks(policy, view, state, account)
     engine = make_backend(backend, problem, hooks, events=events)
@@ -200,8 +200,11 @@ class Findings:
         self.decisions.update(f"{measured.start_ps} {measured.end_ps};".encode())
         self.decisions.update(np.ascontiguousarray(measured.executed_by).data)
         self.decisions.update(np.ascontiguousarray(measured.block_home).data)
+        first = int(measured.executed_by[0])
         if len(self._executing) < 2:
-            self._executing.update(np.unique(measured.executed_by).tolist())
+            self._executing.add(first)
+        if len(self._executing) < 2 and (measured.executed_by != first).any():
+            self._executing.update(measured.executed_by.tolist())
         return measured
 
     def complete(self) -> tuple[str, ...]:
@@ -237,7 +240,7 @@ def _iterate(
         if plan is None or resolved is None or planned is not graph:
             with said_of("plan"):
                 plan, planned = policy.plan(view, state, graph), graph
-                resolved = resolve_plan(plan, graph, problem)
+                resolved = setup.resolved(plan, graph)
         if done == 0:
             found.take_plan(plan, resolved, graph)
         elif not graph.is_fixed:
@@ -273,7 +276,7 @@ def _divide(
     total, number, given = account.division.units * account.invocations, 0, 0
     with said_of("plan"):
         plan = policy.plan(view, state, account.graph)
-        resolved = resolve_plan(plan, account.graph, problem)
+        resolved = setup.resolved(plan, account.graph)
     found.take_plan(plan, resolved, account.graph)
     counters: Counters | None = None
     meter = LoadMeter(view.machine, view.worker_thread)

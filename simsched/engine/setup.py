@@ -7,22 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from simsched.engine.common import Answer, Ground, Planned, common_to, own_arrays
+from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
-from simsched.engine.problem import make_problem, random_stream
-from simsched.engine.processors import (
-    check_processors,
-    kinds_without,
-    machine_of_workers,
-    used_threads,
-    whole_program_threads,
-)
+from simsched.engine.plans import resolve_plan
+from simsched.engine.problem import make_problem, random_stream, run_streams
+from simsched.engine.processors import check_processors
 from simsched.engine.replication import check_replicas, refuse_copied
 from simsched.engine.stall import PROGRESS_LIMIT_S
-from simsched.engine.timings import timed
 from simsched.files.errors import ModelError, PolicyError
 from simsched.files.units import PER_PS
-from simsched.machine.model import IntArray, Machine
-from simsched.policy.contract.base import Placement, PlanView, Policy, own_name, view_before
+from simsched.machine.model import Machine
+from simsched.policy.contract.base import Placement, Plan, PlanView, Policy, own_name, view_before
 from simsched.policy.contract.blocks import check_pools
 from simsched.policy.contract.records import NO_SIZES, Accepted, accepts, check, said_of, told
 from simsched.workload.graph import TaskGraph, Workload
@@ -45,6 +41,18 @@ class Setup:
     machine: Machine
     #: Kinds of processors without workers, since the policy does not choose processors.
     left_out: tuple[str, ...]
+    #: What runs like this one have in common, where that is kept.
+    ground: Ground | None = None
+
+    def resolved(self, plan: Plan, graph: TaskGraph) -> ResolvedPlan:
+        """Return a plan for a graph as arrays; refuse one that does not fit it or the machine."""
+        known = None if self.ground is None else self.ground.planned.get(graph)
+        if known is not None and known.plan.is_again(plan):
+            return known.resolved
+        resolved = resolve_plan(plan, graph, self.problem)
+        if self.ground is not None:
+            self.ground.planned[graph] = Planned(Answer(plan), own_arrays(resolved))
+        return resolved
 
 
 def set_up(
@@ -58,11 +66,8 @@ def set_up(
     progress_limit_s: float = PROGRESS_LIMIT_S,
 ) -> Setup:
     """Ask the policy for everything that it decides before the run, and check it."""
-    workload.validate()
-    program = timed(machine, workload)
-    placed = machine.place_workers(workers, pinning)
-    threads, left_out = threads_for(machine, program, policy, placed)
-    machine = machine_of_workers(machine, threads)
+    common = common_to(machine, workload, policy, workers, pinning)
+    machine, program, threads = common.machine, common.program, common.threads
     view = view_before(
         replace(machine, changes=()) if machine.changes else machine,  # nobody knows beforehand
         program,
@@ -86,7 +91,9 @@ def set_up(
     state = policy.start(view)
     with said_of("place"):
         placement = _placed(policy, view, state)
-        check_placement(placement, machine, prepared.graph)
+        known = common.ground_of(prepared, placement)
+        if known is None:
+            check_placement(placement, machine, prepared.graph)
     period_s = policy.timer_period_s if policy.overrides("on_timer") else 0.0
     Accepted((float,), accepts(0.0, MAX_PERIOD_S)).check(period_s, "timer_period_s", NO_SIZES)
     if 0.0 < period_s < PER_PS:
@@ -94,39 +101,13 @@ def set_up(
             f"timer_period_s: found {period_s!r}, accepted 0 (no timer) or {PER_PS:g} to "
             f"{MAX_PERIOD_S:g}"
         )
-    problem = make_problem(
-        machine,
-        prepared,
-        placement,
-        threads,
-        seed=seed,
-        timer_period_s=period_s,
-        progress_limit_s=progress_limit_s,
-    )
-    return Setup(program, view, state, problem, machine, left_out)
-
-
-def threads_for(
-    machine: Machine, program: Workload, policy: Policy, placed: IntArray
-) -> tuple[IntArray, tuple[str, ...]]:
-    """Return the hardware threads with workers, and the kinds of processors that get none.
-
-    These are kinds that cannot execute the whole program, for a policy that does not choose
-    processors.
-
-    Parameters
-    ----------
-    machine, program, policy : Machine, Workload, Policy
-        What is to run; refused where the workers cannot execute the program.
-    placed : ndarray of int32, shape (n_workers,)
-        Where workers would go.
-    """
-    used = used_threads(machine, program, placed)
-    check_processors(machine, program, used)
-    if policy.chooses_processors:
-        return used, ()
-    threads = whole_program_threads(machine, program, used)
-    return threads, kinds_without(machine, used, threads)
+    times = {"timer_period_s": period_s, "progress_limit_s": progress_limit_s}
+    if known is not None and known.times == times:
+        problem = replace(known.problem, **run_streams(seed))
+    else:
+        problem = make_problem(machine, prepared, placement, threads, seed=seed, **times)
+        known = common.keep(prepared, placement, times, problem)
+    return Setup(program, view, state, problem, machine, common.left_out, known)
 
 
 def _placed(policy: Policy, view: PlanView, state: Any) -> Placement:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.engine.machine_fields import paths_of
+from simsched.engine.machine_fields import N_KEPT, paths_of
 from simsched.machine.caches import MemorySideCache
 from simsched.machine.model import (
     Controller,
@@ -23,7 +25,12 @@ MOST = 1e18  #: bytes per second: more is without bound
 
 def ways_of(machine: Machine, worker_thread: IntArray) -> Ways:
     """Return what the paths of a run cross; a path's number is the one that its trace has."""
-    paths = paths_of(machine, worker_thread)
+    return _ways(machine, np.asarray(worker_thread, np.int32).tobytes())
+
+
+@lru_cache(maxsize=N_KEPT)
+def _ways(machine: Machine, worker_thread: bytes) -> Ways:
+    paths = paths_of(machine, np.frombuffer(worker_thread, np.int32))
     cached = [node for node in machine.nodes if node.memory_side_cache is not None]
     caches = [node.memory_side_cache for node in cached if node.memory_side_cache is not None]
     resources: list[MemoryNode | MemorySideCache | Link | Controller]

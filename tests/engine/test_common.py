@@ -1,0 +1,110 @@
+"""What runs have in common is made once, and no run can tell."""
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simsched import load_machine, make_policy, simulate
+from simsched.engine import common, setup
+from simsched.files.errors import SimschedError
+from simsched.policy import list_policies
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+from simsched.policy.contract.base import Plan
+from simsched.trace.run import Run
+from simsched.workload import Workload, generate_workload
+from simsched.workload.registry import make_small_workload
+
+MACHINE = load_machine("amd_4x_opteron8380")
+#: With an initialisation and several iterations, dataflow edges, spawn trees.
+PROGRAMS = ("heat", "cholesky", "fork_join")
+SOME = [info.name for info in list_policies()][::9]
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_kept() -> None:
+    common._kept.cache_clear()
+
+
+def told(run: Run) -> dict[str, Any]:
+    values = {f.name: getattr(run.summary, f.name) for f in fields(run.summary)}
+    values = {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+    return {**values, "decisions": run.decisions, "misfits": run.misfits}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("name", SOME)
+def test_runs_are_what_they_are_alone(name: str, program: str) -> None:
+    policy, workload = make_policy(name), make_small_workload(program)
+
+    def outcome(seed: int) -> object:
+        try:
+            return told(simulate(MACHINE, workload, policy, workers=6, seed=seed))
+        except SimschedError as error:
+            return str(error)
+
+    together = [outcome(seed) for seed in (3, 0, 3, 7)]
+    alone = []
+    for seed in (3, 0, 3, 7):
+        common._kept.cache_clear()
+        alone.append(outcome(seed))
+    assert together == alone
+
+
+@dataclass(frozen=True, kw_only=True)
+class Counting(RandomStealing):
+    """Leaves out one worker more each time that it is asked, in one array."""
+
+    def plan(self, view: Any, state: Any, graph: Any) -> Plan:
+        STAYING[: len(ASKED)] = False
+        ASKED.append(graph)
+        return replace(super().plan(view, state, graph), active_workers=STAYING)
+
+
+STAYING, ASKED = np.ones(6, bool), []
+
+
+def test_an_array_that_a_policy_changes_is_another_answer() -> None:
+    policy, workload = Counting(), generate_workload("fork_join", {"depth": 7})
+    for left_out in range(4):
+        run = simulate(MACHINE, workload, policy, workers=6, seed=left_out)
+        assert np.flatnonzero(run.summary.tasks_per_worker == 0).tolist() == [*range(left_out)]
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, workload: Workload) -> int:
+    """Return how often plans are resolved in three runs."""
+    calls = []
+    real = setup.resolve_plan
+    monkeypatch.setattr(setup, "resolve_plan", lambda *given: calls.append(1) or real(*given))
+    policy = make_policy("cilk_a")
+    for seed in range(3):
+        simulate(MACHINE, workload, policy, workers=6, seed=seed)
+    return len(calls)
+
+
+def test_equal_answers_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert counted(monkeypatch, make_small_workload("fork_join")) == 2  # and its initialisation
+
+
+def test_large_programs_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "MOST_TASKS", 10)
+    assert counted(monkeypatch, make_small_workload("fork_join")) == 6
+
+
+def test_programs_that_somebody_can_change_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = generate_workload("fork_join", {"depth": 4})
+    object.__setattr__(workload.graph, "ops", workload.graph.ops.copy())
+    assert not workload.graph.is_fixed
+    assert counted(monkeypatch, workload) == 3
+
+
+def test_another_policy_machine_or_number_of_workers_has_answers_of_its_own() -> None:
+    workload, policy = make_small_workload("heat"), make_policy("cilk_a")
+    for workers in (6, 5):
+        for machine in (MACHINE, load_machine("opteron48")):
+            for chosen in (policy, make_policy("cilk_a"), make_policy("work_sharing")):
+                run = simulate(machine, workload, chosen, workers=workers)
+                assert len(run.summary.tasks_per_worker) == workers
+                assert (run.machine, run.policy) == (machine, chosen)
+    assert common._kept.cache_info().currsize == 12
