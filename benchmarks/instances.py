@@ -36,18 +36,18 @@ Build = Callable[[int], Instance]
 
 def independent(tasks: int, *, workers: int) -> Instance:
     """Return independent tasks in one queue."""
-    return Instance(_flat(workers), _bench("independent", tasks=tasks), CentralQueue())
+    return Instance(equal_cores(workers), _bench("independent", tasks=tasks), CentralQueue())
 
 
 def hooked(tasks: int, *, workers: int) -> Instance:
     """Return independent tasks in a queue that is run by Python hooks."""
-    return Instance(_flat(workers), _bench("independent", tasks=tasks), HookedQueue())
+    return Instance(equal_cores(workers), _bench("independent", tasks=tasks), HookedQueue())
 
 
 def stencil(steps: int, *, workers: int, iterations: int = 1) -> Instance:
     """Return steps of a 64 x 64 stencil under list scheduling."""
     workload = _bench("stencil2d", width=64, height=64, steps=steps, iterations=iterations)
-    return Instance(_flat(workers), workload, CentralQueue())
+    return Instance(equal_cores(workers), workload, CentralQueue())
 
 
 def scheduled(steps: int, *, workers: int, policy: str) -> Instance:
@@ -57,13 +57,13 @@ def scheduled(steps: int, *, workers: int, policy: str) -> Instance:
 
 def cholesky(tiles: int, *, workers: int) -> Instance:
     """Return a Cholesky factorisation under list scheduling."""
-    return Instance(_flat(workers), _bench("cholesky", tiles=tiles), CentralQueue())
+    return Instance(equal_cores(workers), _bench("cholesky", tiles=tiles), CentralQueue())
 
 
 def stealing(depth: int, *, workers: int) -> Instance:
     """Return a binary spawn tree of the given depth under random stealing."""
     workload = generate_workload("fork_join", {"depth": depth, "leaf_costs": "uniform"})
-    return Instance(_flat(workers), workload, make_policy("random_stealing"))
+    return Instance(equal_cores(workers), workload, make_policy("random_stealing"))
 
 
 def flows(tasks: int, *, workers: int, remote: bool) -> Instance:
@@ -98,7 +98,7 @@ def with_workers(build: Callable[..., Instance], workers: int, **parameters: obj
     return partial(build, workers=workers, **parameters)
 
 
-def _flat(workers: int) -> Machine:
+def equal_cores(workers: int) -> Machine:
     """Return equal cores of 1e9 operations per second without any runtime costs."""
     return make_machine(domains=1, cores_per_domain=workers)
 
