@@ -159,6 +159,12 @@ def _tree(depth: int, workers: int) -> Size:
     return Size(depth, 2 ** (depth + 1) - 1, None, events, recorded=True)
 
 
+def _long(seconds: int, period_ps: int, steals: int) -> Size:
+    # One look at each multiple of the period before the end; pools of classes are nobody's own.
+    events = queue_events(1, 1) + steals + (seconds * 10**12 - 1) // period_ps
+    return Size(seconds, 1, float(seconds), events)
+
+
 def _heat(iterations: int, policy: str) -> Size:
     events = RECORDED[f"{policy} {iterations}"]
     tasks = HEAT_INIT_TASKS + iterations * HEAT_TASKS
@@ -415,6 +421,22 @@ def _scale_cases() -> list[Case]:
     ]
 
 
+def _rest_cases() -> list[Case]:
+    """One task of 5,000 s, during which the policy looks every 4 ms or 10 us."""
+    return [
+        Case(
+            name=f"long-{policy}",
+            build=partial(instances.long_task, policy=policy),
+            workers=4,
+            full=_long(5000, period_ps, steals),
+            small=_long(10, period_ps, steals),
+            warm=1,
+            budgets=(Budget("cpu_s", 0.05),),
+        )
+        for policy, period_ps, steals in (("camp", 4 * 10**9, 0), ("aats_ts", 10**7, 1))
+    ]
+
+
 CASES: tuple[Case, ...] = (
     *_queue_cases(),
     *_flow_cases(),
@@ -423,6 +445,7 @@ CASES: tuple[Case, ...] = (
     *_heat_cases(),
     *_growth_cases(),
     *_scale_cases(),
+    *_rest_cases(),
 )
 
 

@@ -93,6 +93,13 @@ def heat(iterations: int, *, policy: str, preset: str = "heat_16gb_coarse") -> I
     return Instance(load_machine("knl_snc4_flat"), workload, make_policy(policy))
 
 
+def long_task(seconds: int, *, policy: str) -> Instance:
+    """Return one task on the fast core of four, under a policy that looks all the time."""
+    machine = load_machine("toy_1fast_3slow")
+    graph = build_graph([seconds * machine.core_groups[0].ops_per_s])
+    return Instance(machine, Workload("long", graph), make_policy(policy))
+
+
 def with_workers(build: Callable[..., Instance], workers: int, **parameters: object) -> Build:
     """Return a builder whose only open parameter is the size."""
     return partial(build, workers=workers, **parameters)

@@ -16,7 +16,7 @@ from simsched.files.errors import ModelError
 from simsched.machine import load_machine
 from simsched.machine.model import CoreGroup, Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
-from simsched.policy import make_policy
+from simsched.policy import Rest, make_policy
 from simsched.policy.contract.base import Exchange, HookView, PlanView
 from simsched.policy.parts.batch_gate import GATE, gated, is_batch
 from simsched.policy.parts.core_groups import (
@@ -415,13 +415,13 @@ def test_classes_that_change_places_within_a_group_are_ordered_anew() -> None:
     for place, time_s in enumerate((4.0, 3.0, 1.0, 1.0)):
         state.finished += [(place, 0, time_s, 1.0), (place, 1, 2 * time_s, 0.5)]
     (first,) = policy.on_timer(view, state)
-    assert policy.on_timer(view, state) == ()
+    assert policy.on_timer(view, state) == (Rest(),)
     state.finished.append((1, 0, 7.0, 1.0))
     (second,) = policy.on_timer(view, state)
     for order, expected in ((first, [0, 1, 6, 7]), (second, [1, 0, 6, 7])):
         assert order.acquire[1].choice.rank[0, state.classes].tolist() == expected
     state.finished.append((2, 0, 1.0, 1.0))  # as expected: nothing changes
-    assert policy.on_timer(view, state) == ()
+    assert policy.on_timer(view, state) == (Rest(),)
 
 
 def test_pipelines_are_divided_while_they_run(backend: str) -> None:

@@ -17,6 +17,7 @@ from simsched.policy.contract.base import (
     HookView,
     Plan,
     PlanView,
+    Rest,
     Transfer,
     param,
 )
@@ -42,6 +43,11 @@ class Clusters:
         """Return how many messages of a sender have not arrived yet."""
         self.arrival_ps[sender] = [end for end in self.arrival_ps[sender] if end >= now_ps]
         return sum(end > now_ps for end in self.arrival_ps[sender])
+
+    def rest(self, now_ps: int) -> tuple[Rest, ...]:
+        """Return that nobody asks before something happens, unless a message may still arrive."""
+        waits = any(end > now_ps for ends in self.arrival_ps.values() for end in ends)
+        return () if waits else (Rest(),)
 
     def is_answered(self, sender: int, now_ps: int) -> bool:
         """Return whether a message of a sender arrives right now."""
@@ -106,12 +112,13 @@ class AskingPolicy(ClusterPolicy):
             return None
         return self._request(view, state, worker)
 
-    def on_timer(self, view: HookView, state: Clusters) -> tuple[Transfer, ...]:
+    def on_timer(self, view: HookView, state: Clusters) -> tuple[Transfer | Rest, ...]:
         """Return the requests of workers that wait and have none under way."""
         live = view.live
         waiting = [w for w in range(view.n_workers) if live.is_waiting(w)]
         found = [self._request(view, state, w) for w in waiting]
-        return tuple(request for request in found if request is not None)
+        asked = tuple(request for request in found if request is not None)
+        return asked or state.rest(live.now_ps())
 
     def _sender(self, state: Clusters, worker: int) -> int:
         """Return who asks for a worker: the first one of its cluster."""

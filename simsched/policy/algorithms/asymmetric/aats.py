@@ -23,6 +23,7 @@ from simsched.policy import (
     PlanView,
     PoolGroup,
     Ranked,
+    Rest,
     Update,
     Wake,
     param,
@@ -68,6 +69,7 @@ class AatsState:
     finished: list[tuple[int, int, float, float]] = field(default_factory=list)
     graph: TaskGraph | None = None  # of the iteration that is going on
     helper_ps: int = -1  # when the helper thread of thieves is woken next, or was last
+    helper_rests: bool = False  # its looks are put off until something happens
 
 
 @register("aats")
@@ -192,12 +194,17 @@ class Aats(PlacedPolicy[AatsState]):
 
     def on_timer(
         self, view: HookView, state: AatsState
-    ) -> tuple[Exchange | AcquireOrder | Wake, ...]:
+    ) -> tuple[Exchange | AcquireOrder | Wake | Rest, ...]:
         """Return the order of pools after a look of the helper thread."""
-        return () if state.steals or state.graph is None else self.help(view, state)
+        if state.steals or state.graph is None:
+            return (Rest(),)
+        return self.help(view, state) or (Rest(),)
 
     def help(self, view: PlanView, state: AatsState) -> tuple[AcquireOrder, ...]:
-        """Let the helper thread look; return the new order of pools if anything has changed."""
+        """Let the helper thread look; return the new order of pools if anything has changed.
+
+        When nothing has, nothing does until a task ends.
+        """
         before = self.ranks(view, state)
         self._learn(state)
         if not state.is_batch:

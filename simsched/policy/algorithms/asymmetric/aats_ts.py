@@ -6,9 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simsched.policy import AcquireOrder, Exchange, HookView, Wake, param, register, seconds_to_ps
+from simsched.policy import (
+    AcquireOrder,
+    Exchange,
+    HookView,
+    Plan,
+    PlanView,
+    Rest,
+    Wake,
+    param,
+    register,
+    seconds_to_ps,
+)
 from simsched.policy.algorithms.asymmetric.aats import Aats, AatsState, search
 from simsched.policy.parts.thread_swaps import REFILLS, SwapCost
+from simsched.workload.graph import TaskGraph
 
 
 @register("aats_ts")
@@ -42,25 +54,34 @@ class AatsSnatching(Aats):
     def timer_period_s(self) -> float:  # type: ignore[override]  # a parameter here
         return self.look_s
 
+    def plan(self, view: PlanView, state: AatsState, graph: TaskGraph) -> Plan:
+        """Return the plan; a look that the helper thread has asked for is forgotten."""
+        state.helper_rests = False
+        return super().plan(view, state, graph)
+
     def on_timer(
         self, view: HookView, state: AatsState
-    ) -> tuple[Exchange | AcquireOrder | Wake, ...]:
+    ) -> tuple[Exchange | AcquireOrder | Wake | Rest, ...]:
         """Return swaps with the new order of pools, and when the helper thread looks."""
         if state.steals or state.graph is None:
-            return ()
+            return (Rest(),)
         swaps = self._snatch(view, state)
         order = (AcquireOrder(search(self.ranks(view, state))),) if swaps else ()
-        return *swaps, *order, *self._call_helper(view, state)
+        calls = self._call_helper(view, state)
+        rest = (Rest(),) if state.helper_rests and not swaps else ()  # else it may be called later
+        return *swaps, *order, *calls, *rest
 
     def on_wake(
         self, view: HookView, state: AatsState, tag: int
     ) -> tuple[AcquireOrder | Wake, ...]:
         """Let the helper thread look, now and in a period."""
-        return *self.help(view, state), self._next_look(view, state, least_ps=1)
+        order = self.help(view, state)
+        state.helper_rests = not order
+        return *order, self._next_look(view, state, least_ps=1)
 
     def _call_helper(self, view: HookView, state: AatsState) -> tuple[Wake, ...]:
         """Return the next look of the helper thread unless it is to come in this iteration."""
-        if state.helper_ps >= view.live.now_ps():
+        if state.helper_rests or state.helper_ps >= view.live.now_ps():
             return ()
         return (self._next_look(view, state, least_ps=0),)
 
@@ -68,7 +89,7 @@ class AatsSnatching(Aats):
         """Return the look of the helper thread at the next multiple of its period."""
         period_ps = seconds_to_ps(self.helper_period_s)
         state.helper_ps = -(-(view.live.now_ps() + least_ps) // period_ps) * period_ps
-        return Wake(state.helper_ps)
+        return Wake(state.helper_ps, step_ps=period_ps * state.helper_rests)
 
     def _snatch(self, view: HookView, state: AatsState) -> list[Exchange]:
         """Return swaps with those who execute the largest tasks, as far as these are known."""

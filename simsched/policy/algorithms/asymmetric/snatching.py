@@ -135,14 +135,15 @@ class RandomSnatching(RandomStealing[SnatchState]):
         missed = any(live.queue_length(0, worker) for worker in range(view.n_workers))
         search = (AcquireOrder(self._search(state)),) if swaps or missed else ()
         if not swaps:
-            state.vain_ps = live.now_ps()
-            return (*search, self._look(state, state.vain_ps + seconds_to_ps(self.look_s)))
+            state.vain_ps, look_ps = live.now_ps(), seconds_to_ps(self.look_s)
+            step_ps = 0 if search else look_ps
+            return (*search, self._look(state, state.vain_ps + look_ps, step_ps))
         return (*swaps, *search)
 
-    def _look(self, state: SnatchState, at_ps: int) -> Wake:
+    def _look(self, state: SnatchState, at_ps: int, step_ps: int = 0) -> Wake:
         """Return a look for somebody to snatch from."""
         state.looks += 1
-        return Wake(at_ps, state.looks)
+        return Wake(at_ps, state.looks, step_ps=step_ps)
 
     def _victim(self, view: HookView, state: SnatchState, victims: list[int]) -> int:
         """Return one of the workers that may be snatched from."""

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simsched.policy import Counters, Exchange, HookView, PlanView, Update, param, preset, register
+from simsched.policy import (
+    Counters,
+    Exchange,
+    HookView,
+    PlanView,
+    Rest,
+    Update,
+    param,
+    preset,
+    register,
+)
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 from simsched.policy.parts.core_groups import core_groups
 from simsched.workload.graph import Int32Array
@@ -43,9 +53,9 @@ class UnpinnedStealing(RandomStealing[Int32Array]):
     def seats(self, view: PlanView, state: Int32Array) -> Int32Array:
         return state
 
-    def on_timer(self, view: HookView, state: Int32Array) -> tuple[Exchange, ...]:
+    def on_timer(self, view: HookView, state: Int32Array) -> tuple[Exchange | Rest, ...]:
         if view.n_workers < 2:
-            return ()
+            return (Rest(),)
         pair = view.rng.choice(view.n_workers, 2, replace=False).tolist()
         live = view.live
         if any(map(live.has_failed, pair)):

@@ -11,6 +11,7 @@ from simsched.policy import (
     Need,
     Plan,
     PlanView,
+    Rest,
     Transfer,
     param,
     register,
@@ -57,12 +58,13 @@ class Cls(AskingPolicy):
         state.load[worker] = 0
         return super().on_idle(view, state, worker)
 
-    def on_timer(self, view: HookView, state: Clusters) -> tuple[Transfer, ...]:
+    def on_timer(self, view: HookView, state: Clusters) -> tuple[Transfer | Rest, ...]:
         """Report all loads; return the requests of the coordinators."""
         live = view.live
         state.load = {w: live.queue_length(0, w) for w in range(view.n_workers)}
         found = [self._request(view, state, members[0]) for members in state.members]
-        return tuple(request for request in found if request is not None)
+        asked = tuple(request for request in found if request is not None)
+        return asked or state.rest(live.now_ps())
 
     def _request(self, view: HookView, state: Clusters, worker: int) -> Transfer | None:
         """Return the request of a cluster's coordinator, None when it has load enough."""
