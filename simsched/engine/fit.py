@@ -118,15 +118,17 @@ def misfits(
     tuple of str
         Reasons, none where the policy fits.
     """
-    known = setup.ground and setup.ground.planned.get(graph)
-    if known and known.misfits is not None and known.resolved is resolved:
+    known = None if setup.ground is None else setup.ground.planned.get(graph)
+    if known is not None and known.resolved is not resolved:
+        known = None  # of another run, meanwhile
+    if known is not None and known.misfits is not None:
         return known.misfits
     with said_of("fits"):
         said: object = policy.fits(replace(setup.view, machine=setup.machine))
         if not isinstance(said, tuple | list) or not all(isinstance(one, str) for one in said):
             raise PolicyError(f"found {told(said)}, accepted a tuple of texts")
     found = (*said, *dict.fromkeys(_derived(setup, policy, plan, resolved, graph)))
-    if known:
+    if known is not None:
         known.misfits = found
     return found
 

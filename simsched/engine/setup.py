@@ -46,13 +46,13 @@ class Setup:
 
     def resolved(self, plan: Plan, graph: TaskGraph) -> ResolvedPlan:
         """Return a plan for a graph as arrays; refuse one that does not fit it or the machine."""
-        known = None if self.ground is None else self.ground.planned.get(graph)
-        if known is not None and known.plan.is_again(plan):
-            return known.resolved
-        resolved = resolve_plan(plan, graph, self.problem)
-        if self.ground is not None:
-            self.ground.planned[graph] = Planned(Answer(plan), own_arrays(resolved))
-        return resolved
+        if self.ground is None:
+            return resolve_plan(plan, graph, self.problem)
+        known = self.ground.planned.get(graph)
+        if known is None or not known.plan.is_again(plan):
+            known = Planned(Answer(plan), own_arrays(resolve_plan(plan, graph, self.problem)))
+            self.ground.planned[graph] = known
+        return known.resolved
 
 
 def set_up(

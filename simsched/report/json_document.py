@@ -8,6 +8,9 @@ from typing import Any
 
 from simsched.report.description import Description
 
+#: What most of large documents is.
+_AS_IT_IS = frozenset({str, int, bool, type(None)})
+
 
 def document(described: Description) -> Any:
     """Return what programs read of a description."""
@@ -16,6 +19,8 @@ def document(described: Description) -> Any:
 
 def finite(value: Any) -> Any:
     """Return plain data with None in place of NaN and infinities, which JSON does not have."""
+    if type(value) in _AS_IT_IS:
+        return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
