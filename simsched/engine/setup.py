@@ -50,7 +50,8 @@ class Setup:
             return resolve_plan(plan, graph, self.problem)
         known = self.ground.planned.get(graph)
         if known is None or not known.plan.is_again(plan):
-            known = Planned(Answer(plan), own_arrays(resolve_plan(plan, graph, self.problem)))
+            resolved = own_arrays(resolve_plan(plan, graph, self.problem))  # a plan that is right
+            known = Planned(Answer(plan), resolved)
             self.ground.planned[graph] = known
         return known.resolved
 
