@@ -26,7 +26,7 @@ def test_outlines_are_those_of_the_machines():
 @pytest.mark.parametrize(
     ("words", "absent"),
     [
-        (["--help"], ["numpy", "ruamel", "quantiphy", "rich"]),
+        (["--help"], ["numpy", "ruamel", "quantiphy"]),
         (["list", "machines"], ["numpy", "quantiphy", "simsched.machine"]),
         (["list", "policies"], ["networkx", "pandas", "pyarrow"]),
         (["check", "machines/knl_snc4_flat.yaml"], ["pandas", "pyarrow"]),
