@@ -130,7 +130,7 @@ class Common:
 
         Where memory has caches in front, the seed decides where data lie.
         """
-        if not self.keeps or len(problem.granule_frame):
+        if not (self.keeps and is_fixed(program)) or len(problem.granule_frame):
             return None
         self.ground = Ground(program, Answer(placement), times, own_arrays(problem))
         return self.ground
@@ -164,12 +164,15 @@ def common_to(
     Common
         With answers of the last run of these.
     """
-    graphs = [graph for graph in (workload.graph, workload.init) if graph is not None]
-    if sum(graph.n_tasks for graph in graphs) > MOST_TASKS:
-        return _made(machine, workload, policy, workers, pinning, keeps=False)
-    if not all(graph.is_fixed for graph in graphs):
+    n_tasks = workload.graph.n_tasks + (workload.init.n_tasks if workload.init else 0)
+    if n_tasks > MOST_TASKS or not is_fixed(workload) or not isinstance(pinning, str):
         return _made(machine, workload, policy, workers, pinning, keeps=False)
     return _kept(machine, workload, _This(policy), workers, pinning)
+
+
+def is_fixed(workload: Workload) -> bool:
+    """Return whether nobody can write to the arrays of a program."""
+    return workload.graph.is_fixed and (workload.init is None or workload.init.is_fixed)
 
 
 @lru_cache(maxsize=N_KEPT)

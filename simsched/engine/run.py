@@ -200,11 +200,8 @@ class Findings:
         self.decisions.update(f"{measured.start_ps} {measured.end_ps};".encode())
         self.decisions.update(np.ascontiguousarray(measured.executed_by).data)
         self.decisions.update(np.ascontiguousarray(measured.block_home).data)
-        first = int(measured.executed_by[0])
         if len(self._executing) < 2:
-            self._executing.add(first)
-        if len(self._executing) < 2 and (measured.executed_by != first).any():
-            self._executing.update(measured.executed_by.tolist())
+            self._executing |= {int(measured.executed_by.min()), int(measured.executed_by.max())}
         return measured
 
     def complete(self) -> tuple[str, ...]:

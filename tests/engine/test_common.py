@@ -9,6 +9,7 @@ import pytest
 from simsched import load_machine, make_policy, simulate
 from simsched.engine import common, setup
 from simsched.files.errors import SimschedError
+from simsched.machine import Machine
 from simsched.policy import list_policies
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 from simsched.policy.contract.base import Plan
@@ -35,12 +36,14 @@ def told(run: Run) -> dict[str, Any]:
 
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("name", SOME)
-def test_runs_are_what_they_are_alone(name: str, program: str) -> None:
+@pytest.mark.parametrize("machine", [MACHINE, load_machine("knl_a2a_cache")], ids=["amd", "knl"])
+def test_runs_are_what_they_are_alone(machine: Machine, name: str, program: str) -> None:
+    """On one of the machines the seed decides where data lie in the cache of the memory."""
     policy, workload = make_policy(name), make_small_workload(program)
 
     def outcome(seed: int) -> object:
         try:
-            return told(simulate(MACHINE, workload, policy, workers=6, seed=seed))
+            return told(simulate(machine, workload, policy, workers=6, seed=seed))
         except SimschedError as error:
             return str(error)
 
@@ -63,6 +66,31 @@ class Counting(RandomStealing):
 
 
 STAYING, ASKED = np.ones(6, bool), []
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lengthening(RandomStealing):
+    """Runs a program of its own that it makes longer each time."""
+
+    def prepare(self, view: Any) -> Workload:
+        LONGER.graph.ops[:] += 1e6
+        return LONGER
+
+
+LONGER = generate_workload("fork_join", {"depth": 4})
+object.__setattr__(LONGER.graph, "ops", LONGER.graph.ops.copy())
+
+
+def test_a_program_of_a_policy_that_it_changes_is_not_kept() -> None:
+    policy, workload = Lengthening(), generate_workload("fork_join", {"depth": 4})
+    runs = [simulate(MACHINE, workload, policy, workers=1, seed=0) for _ in range(3)]
+    assert runs[0].makespan_s < runs[1].makespan_s < runs[2].makespan_s
+    assert common.common_to(MACHINE, workload, policy, 1, "scatter").ground is None
+
+
+def test_a_pinning_that_is_no_text_is_refused() -> None:
+    with pytest.raises(SimschedError, match="pinning"):
+        simulate(MACHINE, make_small_workload("heat"), make_policy("cilk_a"), pinning=["compact"])
 
 
 def test_an_array_that_a_policy_changes_is_another_answer() -> None:
