@@ -191,6 +191,21 @@ def test_own_traffic_bound_is_exact_when_one_node_is_saturated() -> None:
     assert run.makespan_s == pytest.approx(8e-3, rel=1e-6)
 
 
+def test_own_traffic_bound_is_exact_when_the_link_of_any_domain_is_saturated() -> None:
+    machine = make_machine(
+        domains=2,
+        cores_per_domain=4,
+        dram_bandwidth_bytes_per_s=1e12,
+        link_bandwidth_bytes_per_s=1e9,
+    )
+    for far in (0, 1):
+        moved = np.zeros((1, 2, 2), np.int64)
+        moved[0, 1 - far, far] = 3 * 10**9
+        run = simulate(machine, one_pass(8, 10**6), make_policy("work_sharing"))
+        summary = replace(run.summary, node_bytes=moved, iteration=run.summary.iteration[:1])
+        assert traffic_bound_s(summary, machine) == pytest.approx(3.0, rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("passes_on", "loaded"),
     [([], 8000 + 3000), ([1e9, 1000], 2000 + 3000)],  # caches that pass blocks on: the smallest

@@ -12,7 +12,7 @@ from simsched.files.errors import SimschedError
 from simsched.machine import Machine
 from simsched.policy import list_policies
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import Plan
+from simsched.policy.contract.base import Placement, Plan
 from simsched.trace.run import Run
 from simsched.workload import Workload, generate_workload
 from simsched.workload.registry import make_small_workload
@@ -77,6 +77,27 @@ class Lengthening(RandomStealing):
         return LONGER
 
 
+@dataclass(frozen=True, kw_only=True)
+class Wandering(RandomStealing):
+    """Places all data on another node each time that it is asked."""
+
+    def place(self, view: Any, state: Any) -> Placement:
+        PLACES.append(len(PLACES) % 4)
+        home = np.full(view.workload.graph.n_blocks, PLACES[-1], np.int32)
+        return replace(super().place(view, state), home=home)
+
+
+PLACES: list[int] = []
+
+
+def test_another_place_for_the_data_is_another_answer() -> None:
+    policy, workload = Wandering(), make_small_workload("heat")
+    for _ in range(4):
+        run = simulate(MACHINE, workload, policy, workers=6)
+        used = run.summary.node_bytes.sum(axis=(0, 1)) > 0
+        assert np.flatnonzero(used).tolist() == PLACES[-1:]
+
+
 LONGER = generate_workload("fork_join", {"depth": 4})
 object.__setattr__(LONGER.graph, "ops", LONGER.graph.ops.copy())
 
@@ -125,6 +146,18 @@ def test_programs_that_somebody_can_change_are_not_kept(monkeypatch: pytest.Monk
     object.__setattr__(workload.graph, "ops", workload.graph.ops.copy())
     assert not workload.graph.is_fixed
     assert counted(monkeypatch, workload) == 3
+    policy = make_policy("cilk_a")
+    simulate(MACHINE, workload, policy)
+    workload.graph.ops[...] = -1.0
+    with pytest.raises(SimschedError, match="ops"):
+        simulate(MACHINE, workload, policy)
+
+
+def test_where_the_seed_decides_where_data_lie_nothing_is_kept() -> None:
+    machine, workload = load_machine("knl_a2a_cache"), make_small_workload("heat")
+    policy = make_policy("cilk_a")
+    simulate(machine, workload, policy, workers=6)
+    assert common.common_to(machine, workload, policy, 6, "scatter").ground is None
 
 
 def test_another_policy_machine_or_number_of_workers_has_answers_of_its_own() -> None:
