@@ -9,7 +9,7 @@ import typer
 
 from simsched.cli import names
 from simsched.cli.compare import selected_cells
-from simsched.cli.options import AssignmentsOption, BackendOption
+from simsched.cli.options import AssignmentsOption, BackendOption, at_least_one
 from simsched.cli.output import JsonOption, QuietOption, console_on, print_json, say
 
 
@@ -36,6 +36,15 @@ def what_if_command(
         str | None,
         typer.Option("--seeds", metavar="N", help="Number of seeds, or the seeds: 3 or [0, 7, 9]."),
     ] = None,
+    iterations: Annotated[
+        int | None,
+        typer.Option(
+            "--iterations",
+            metavar="N",
+            parser=at_least_one("--iterations"),
+            help="Simulate the first ones only; by default as many as take a few seconds.",
+        ),
+    ] = None,
     assignments: AssignmentsOption = None,
     backend: BackendOption = None,
     as_json: JsonOption = False,
@@ -59,7 +68,7 @@ def what_if_command(
         changes.append(Change("backend", backend, Origin("--backend", with_key=False)))
     cells = selected_cells(run, experiment, assignments or [], changes)
     console = console_on(sys.stderr)
-    found = what_if(cells, None if quiet else lambda total: ProgressBar(total, console))
+    found = what_if(cells, None if quiet else lambda total: ProgressBar(total, console), iterations)
     if as_json:
         print_json(found.document())
     else:

@@ -4,6 +4,10 @@ Changes are those of :mod:`simsched.experiment.alterations`. Each is simulated b
 policy asked anew, so that it places data and plans for what is changed; that is what a run on such
 a machine takes, not an extrapolation of the given one. The gain is that of the makespan, paired by
 seed.
+
+Of programs with many iterations the first ones are simulated, as many as take a few seconds with
+all changes and seeds together: :func:`iterations_for`. That is counted in events, not in seconds,
+so that it is the same everywhere.
 """
 
 from __future__ import annotations
@@ -29,6 +33,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 UNCHANGED = Alteration("nothing", "as it is", lambda setting: setting)
+#: How many events all runs together have at the most, by engine, and how many iterations a run has
+#: at the least: policies change their mind after the first one.
+MOST_EVENTS = {"native": 20_000_000, "simpy": 1_000_000}
+LEAST_ITERATIONS = 2
 Makespans = dict[tuple[str, str], list[int | str]]
 
 
@@ -96,6 +104,8 @@ class WhatIf:
     #: Machine, workload, policy and sweep values.
     label: str
     seeds: tuple[int, ...]
+    #: Simulated ones, and those of the program.
+    iterations: tuple[int, int]
     #: The unchanged runs, simulated as changed ones are.
     unchanged: Gain
     #: By descending gain.
@@ -118,6 +128,8 @@ class WhatIf:
         return {
             "label": self.label,
             "seeds": list(self.seeds),
+            "iterations": self.iterations[0],
+            "program_iterations": self.iterations[1],
             "drift_ps": self.drift_ps,
             "changes": self.rows(),
             "missing": [vars(each) for each in self.missing],
@@ -131,6 +143,7 @@ def _ranked(gains: Sequence[Gain]) -> list[Gain]:
 def what_if(
     cells: Sequence[Cell],
     progress: Callable[[int], AbstractContextManager[Listener]] | None = None,
+    iterations: int | None = None,
 ) -> WhatIf:
     """Simulate runs again with each change that there is.
 
@@ -140,6 +153,8 @@ def what_if(
         Runs that differ in nothing but their seed, at least one.
     progress : callable, optional
         Makes a listener of progress, given the number of runs.
+    iterations : int, optional
+        How many iterations are simulated at the most, 1 or more; see :func:`iterations_for`.
 
     Returns
     -------
@@ -157,8 +172,10 @@ def what_if(
     before: list[int] = []
     after: Makespans = {(each.what, each.to): [] for each in changes}
     total = len(cells) * (len(changes) + 1)
+    whole = first.workload_source.build().iterations
+    count = iterations_for(first, total, iterations)
     with progress(total) if progress is not None else nullcontext(Silent()) as heard:
-        for cell in cells:
+        for cell in (_with_iterations(each, count) for each in cells):
             before.append(repeated_run(cell, events=False).summary.makespan_ps)
             heard.finished(cell)
             for each, makespan in _changed(cell, changes):
@@ -170,10 +187,50 @@ def what_if(
     return WhatIf(
         first.label.rpartition(" seed ")[0],
         tuple(cell.seed for cell in cells),
+        (count, whole),
         unchanged,
         tuple(_ranked(gains)),
         tuple(each for each in known if isinstance(each, Missing)),
     )
+
+
+def iterations_for(cell: Cell, runs: int, wanted: int | None = None) -> int:
+    """Return how many iterations of a program are simulated.
+
+    Parameters
+    ----------
+    cell : Cell
+        A run of the program.
+    runs : int
+        How many runs there will be.
+    wanted : int, optional
+        At the most; as many as make no more than `MOST_EVENTS` events in all, but
+        `LEAST_ITERATIONS`, by default.
+
+    Returns
+    -------
+    int
+        All that there are where the policy divides the work: it decides on iterations.
+    """
+    workload = cell.workload_source.build()
+    whole = workload.iterations
+    if workload.division is not None:
+        return whole
+    if wanted is not None:
+        return min(wanted, whole)
+    if whole <= LEAST_ITERATIONS:
+        return whole
+    tried = repeated_run(_with_iterations(cell, LEAST_ITERATIONS), events=False)
+    affordable = MOST_EVENTS[cell.backend] * LEAST_ITERATIONS // (runs * tried.summary.n_events)
+    return min(whole, max(LEAST_ITERATIONS, affordable))
+
+
+def _with_iterations(cell: Cell, count: int) -> Cell:
+    """Return a run of the first iterations of a program."""
+    workload = cell.workload_source.build()
+    if count == workload.iterations:
+        return cell
+    return replace(cell, workload_source=GivenWorkload(replace(workload, iterations=count), ""))
 
 
 def _setting(cell: Cell) -> Setting:
@@ -211,6 +268,7 @@ def what_if_frame(found: WhatIf) -> pd.DataFrame:
     frame = with_units(pd.DataFrame(found.rows()))
     frame.attrs |= {
         "drift_ps": found.drift_ps,
+        "iterations": found.iterations,
         "missing": {each.what: each.why for each in found.missing},
     }
     return frame

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 #: Longer comparisons are cut in notebooks.
 MAX_LINES = 60
 _BINS = Parameter("bins", int, 100, Bounds(1))
+_ITERATIONS = Parameter("iterations", int, None, Bounds(1), optional=True)
 
 
 class Result(ResultData):
@@ -208,7 +209,7 @@ class Result(ResultData):
         """
         return lack_frame(self.simulate(which), _BINS.checked(bins, "ready_tasks: bins"))
 
-    def what_if(self, which: str = "") -> pd.DataFrame:
+    def what_if(self, which: str = "", *, iterations: int | None = None) -> pd.DataFrame:
         """Return what some runs would gain from faster resources and cheaper parts.
 
         They are simulated again with each change by itself; docs/what-if.md explains them.
@@ -217,6 +218,8 @@ class Result(ResultData):
         ----------
         which : str, optional
             Runs as for ``result[which]``, which differ in nothing but their seed.
+        iterations : int, optional
+            Simulate the first ones only, 1 or more; by default as many as take a few seconds.
 
         Returns
         -------
@@ -225,9 +228,11 @@ class Result(ResultData):
             `shorter_percent`, the half widths `makespan_s_ci95` and `shorter_percent_ci95` of 95 %
             confidence intervals, and `impossible`, why it cannot be simulated. The unchanged runs
             are a row, ``nothing``. ``attrs["drift_ps"]`` is by how much these differ from the given
-            ones, ``attrs["missing"]`` which changes do not apply, and why.
+            ones, ``attrs["iterations"]`` how many iterations are simulated and how many there are,
+            ``attrs["missing"]`` which changes do not apply, and why.
         """
-        return what_if_frame(what_if(select_cells(self.cells, which, "result")))
+        count = _ITERATIONS.checked(iterations, "what_if: iterations")
+        return what_if_frame(what_if(select_cells(self.cells, which, "result"), iterations=count))
 
     def text(self) -> str:
         """Return the comparison as the command line prints it.

@@ -42,6 +42,11 @@ def what_if_notes(found: WhatIf) -> list[str]:
         if not gain.has_effect and not gain.impossible
     ]
     notes = [f"unchanged, simulated again: differs by {found.drift_ps} ps"]
+    simulated, whole = found.iterations
+    if simulated < whole:
+        notes.append(
+            f"simulated: the first {simulated} of {whole} iterations; --iterations {whole} for all"
+        )
     if without:
         notes.append(f"without any effect: {', '.join(without)}")
     notes += [

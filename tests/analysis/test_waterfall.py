@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simsched.analysis.waterfall import TimeParts, _accesses, _Model, time_parts
+from simsched.analysis.segments import UndisturbedModel, accesses_of
+from simsched.analysis.waterfall import TimeParts, time_parts
 from simsched.engine.run import simulate
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.machine.synthetic import make_machine
@@ -118,8 +119,8 @@ def test_what_hits_take_at_most_does_not_depend_on_how_many_caches_there_are() -
     twice = Workload("twice", reading(4).graph, iterations=2)
     run = simulate(machine, twice, make_policy("manual_static"), events=True)
     assert run.trace is not None
-    model = _Model(run, run.trace)
-    _, (graph, second) = _accesses(run)
+    model = UndisturbedModel(run, run.trace)
+    _, (graph, second) = accesses_of(run)
     assert model.most_hit_ps(graph, second).tolist() == [7000 + 1 + MB * 25] * 4
 
 

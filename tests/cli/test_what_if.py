@@ -23,6 +23,14 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert caught.err == ""
 
 
+def test_what_is_left_out_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    workload = "workloads=heat[rows=64, leaf_bytes=64 KiB, iterations=5]"
+    words = ["-e", "quickstart", "--set", workload, "--seeds", "1", "-q", "--iterations", "2"]
+    assert main(["what-if", "bats", *words]) == 0
+    output = " ".join(capsys.readouterr().out.split())
+    assert "simulated: the first 2 of 5 iterations; --iterations 5 for all" in output
+
+
 def test_parameters_in_brackets_are_in_the_title(capsys: pytest.CaptureFixture[str]) -> None:
     words = [*SMALL, "--set", "policies=[cilk]", "--seeds", "1", "-q"]
     assert main(["what-if", "cilk[placement=interleave]", *words]) == 0
@@ -52,6 +60,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
         (["cilk_a", *SMALL, "--seeds", "0"], "--seeds"),
         (["cilk_a", *SMALL, "--seeds", "many"], "--seeds"),
         (["cilk_a", *SMALL, "--backend", "natve"], "'native'"),
+        (["cilk_a", *SMALL, "--iterations", "0"], "--iterations"),
         (["machine=knl_snc4_flat", *SMALL], "found runs with policy"),
     ],
 )

@@ -9,7 +9,9 @@ import pytest
 
 import simsched
 from simsched.experiment import alterations
+from simsched.experiment import what_if as module
 from simsched.experiment.alterations import Alteration, Missing, Setting
+from simsched.experiment.cell_run import repeated_run
 from simsched.experiment.study import Study
 from simsched.experiment.what_if import Gain, WhatIf, what_if
 from simsched.files.errors import ConfigurationError, ModelError
@@ -147,6 +149,30 @@ def test_unchanged_runs_do_not_drift(
     assert made.seeds == (0, 1)
 
 
+HEAT = "heat[rows=64, leaf_bytes=64 KiB, iterations={}]"
+
+
+def test_of_many_iterations_the_first_ones_are_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alterations, "SOURCES", [alterations.near_data])
+    whole, short = (found("knl_snc4_flat", HEAT.format(count), "bats") for count in (5, 3))
+    assert whole.iterations == (5, 5)
+    cells = Study.from_objects("knl_snc4_flat", HEAT.format(5), "bats", []).cells
+    asked = what_if(cells, iterations=3)
+    assert asked.iterations == (3, 5)
+    assert asked.rows() == short.rows()
+    events = repeated_run(cells[0], events=False).summary.n_events
+    for runs, count in ((0, 2), (1, 2), (3, 3), (6, 5)):  # of 3 runs of 5 iterations each
+        monkeypatch.setitem(module.MOST_EVENTS, "native", runs * events * 3 // 5 + 10)
+        assert what_if(cells).iterations == (count, 5)
+
+
+def test_who_divides_the_work_gets_all_iterations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alterations, "SOURCES", [alterations.near_data])
+    monkeypatch.setitem(module.MOST_EVENTS, "native", 1)
+    words = "e5620_m2090", "divisible[units=1000, iterations=4]", "hats"
+    assert what_if(Study.from_objects(*words, []).cells, iterations=1).iterations == (4, 4)
+
+
 def test_gains_are_ranked_and_paired_by_seed() -> None:
     made = found("amd_4x_opteron8380", "fork_join[depth=4]", "cilk", seeds=3)
     gains = [row["gain_s"] for row in made.rows()]
@@ -221,5 +247,8 @@ def test_from_python() -> None:
     assert "more workers" in frame.attrs["missing"]
     row = frame[(frame.change == "tasks a") & (frame.to == "none")].iloc[0]
     assert row.shorter_percent == 50.0
+    assert frame.attrs["iterations"] == (1, 1)
+    with pytest.raises(ConfigurationError, match="what_if: iterations: found 0"):
+        result.what_if("work_sharing", iterations=0)
     with pytest.raises(ConfigurationError, match="found runs with policy work_sharing, cilk_a"):
         result.what_if()
