@@ -112,3 +112,13 @@ class Backend(Protocol):
 
     def trace(self) -> Trace | None:
         """Hand the events that are left to the sink; return the trace if it is kept in memory."""
+
+
+class RestartableBackend(Backend, Protocol):
+    """An engine that executes one run after the other."""
+
+    def restart(self, problem: Problem, hooks: Hooks) -> None:
+        """Prepare another run, of a problem that differs in what it draws from."""
+
+    def stop(self) -> None:
+        """Let go of the memory of a run that is over."""

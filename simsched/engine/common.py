@@ -1,15 +1,15 @@
 """What runs of a machine, a program and a policy have in common, made once.
 
-Studies run small programs many times, with other seeds. The policy is asked anew for each run. What
-its answers become is made again where they differ from the ones before: checks, and arrays for the
-backends.
+Studies run small programs many times, with other seeds. The policy is asked anew for each run,
+unless it can only answer the same. What its answers become is made again where they differ from the
+ones before: checks, and arrays for the backends.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from simsched.engine.interface.problem import Problem
 from simsched.engine.processors import machine_of_workers, threads_for
 from simsched.engine.timings import timed
 from simsched.machine.model import IntArray, Machine
-from simsched.policy.contract.base import Placement, Policy
+from simsched.policy.contract.base import Placement, Plan, Policy
 from simsched.workload.graph import TaskGraph, Workload
+
+if TYPE_CHECKING:
+    from simsched.engine.setup import Setup
 
 #: How much is kept: so many, of programs of so many tasks at most.
 N_KEPT, MOST_TASKS = 32, 20_000
@@ -79,9 +82,10 @@ def own_arrays(record: T) -> T:
 
 @dataclass(eq=False)
 class Planned:
-    """A plan, and what it has become."""
+    """A plan, its content when it was given, and what it has become."""
 
-    plan: Answer
+    given: Plan
+    answer: Answer
     resolved: ResolvedPlan
     #: Why a run that begins with it says little of its policy; None before anybody asks.
     misfits: tuple[str, ...] | None = None
@@ -98,6 +102,8 @@ class Ground:
     problem: Problem
     #: What was planned last for a graph.
     planned: dict[TaskGraph, Planned] = field(default_factory=dict)
+    #: A finished run that all others of these are like, but for what engines draw.
+    settled: Setup | None = None
 
 
 @dataclass(eq=False)
@@ -122,6 +128,13 @@ class Common:
         if known is None or known.program is not program or not known.placement.is_again(placement):
             return None
         return known
+
+    def settled(self, progress_limit_s: float) -> Setup | None:
+        """Return a run that those with this limit are like, if they all are like one."""
+        known = self.ground
+        if known is None or known.times["progress_limit_s"] != progress_limit_s:
+            return None
+        return known.settled
 
     def keep(
         self, program: Workload, placement: Placement, times: dict[str, float], problem: Problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from simsched.policy.contract.base import (
     AcquireOrder,
     EngineState,
     Exchange,
+    HookView,
     Move,
     Plan,
     PlanView,
@@ -71,10 +73,15 @@ class PolicyHooks:
     @property
     def reading_ps(self) -> int:
         """Time that reading loads has taken."""
+        if "_view" not in vars(self):
+            return 0
         return self._view.readings.number * self._view.machine.costs.counter_read_ps
 
+    @cached_property
+    def _view(self) -> HookView:
+        return self._before.during(self._engine)
+
     def attach(self, state: EngineState) -> None:
-        self._view = self._before.during(state)
         self._engine = state
 
     def begin_iteration(self, plan: Plan, resolved: ResolvedPlan, problem: Problem) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
+from contextlib import suppress
 from types import NoneType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from simsched.engine.backend import Backend, IterationCounters
+from simsched.engine.backend import Backend, IterationCounters, RestartableBackend
 from simsched.engine.division import Account, account_of
 from simsched.engine.fit import misfits, width
 from simsched.engine.hooks import PolicyHooks
@@ -58,6 +58,16 @@ def make_backend(
 
         return SimpyBackend(problem, hooks, events=events)
     raise ConfigurationError(unknown_name("backend", name, BACKENDS))
+
+
+def _engine(setup: Setup, name: str, hooks: PolicyHooks, events: bool | EventSink) -> Backend:
+    """Return a backend by name, one that has finished such a run before if there is one."""
+    if name == "native" and events is False:
+        with suppress(IndexError):  # another thread may be faster
+            engine = setup.engines.pop()
+            engine.restart(setup.problem, hooks)
+            return engine
+    return make_backend(name, setup.problem, hooks, events=events)
 
 
 def simulate(
@@ -143,13 +153,13 @@ def _run(
     progress: Callable[[int, int], None] | None,
 ) -> Run:
     """Carry out a run that can begin."""
-    view, state, problem = setup.view, setup.state, setup.problem
+    view, state = setup.view, setup.state
     prepared, threads = view.workload, view.worker_thread
     account = account_of(prepared, divides=policy.overrides("divide"))
     if not isinstance(events, bool) and isinstance(events, InformedSink):
         events.begin(prepared, threads)
     hooks = PolicyHooks(policy, view, state, account)
-    engine = make_backend(backend, problem, hooks, events=events)
+    engine = _engine(setup, backend, hooks, events)
     found = Findings(setup, policy)
     if account is None:
         _iterate(engine, setup, policy, hooks, progress, found)
@@ -157,9 +167,13 @@ def _run(
     else:
         _divide(engine, setup, policy, hooks, account, progress, found)
         summary = account.complete(engine.summary())
-    decision_ps = hooks.decision_ps + hooks.reading_ps
-    summary = replace(summary, decisions=hooks.decisions, decision_ps=decision_ps)
+    summary.decisions, summary.decision_ps = hooks.decisions, hooks.decision_ps + hooks.reading_ps
     trace = engine.trace()
+    setup.settle(policy, seed)
+    if setup.is_settled and backend == "native" and events is False:
+        again = cast(RestartableBackend, engine)
+        again.stop()
+        setup.engines.append(again)
     program = setup.program
     return Run(
         machine,
@@ -235,9 +249,7 @@ def _iterate(
         )
         assert graph is not None
         if plan is None or resolved is None or planned is not graph:
-            with said_of("plan"):
-                plan, planned = policy.plan(view, state, graph), graph
-                resolved = setup.resolved(plan, graph)
+            (plan, resolved), planned = setup.planned(policy, graph), graph
         if done == 0:
             found.take_plan(plan, resolved, graph)
         elif not graph.is_fixed:
@@ -271,9 +283,7 @@ def _divide(
     """Run iterations until the policy has given out all work."""
     view, state, problem = setup.view, setup.state, setup.problem
     total, number, given = account.division.units * account.invocations, 0, 0
-    with said_of("plan"):
-        plan = policy.plan(view, state, account.graph)
-        resolved = setup.resolved(plan, account.graph)
+    plan, resolved = setup.planned(policy, account.graph)
     found.take_plan(plan, resolved, account.graph)
     counters: Counters | None = None
     meter = LoadMeter(view.machine, view.worker_thread)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from simsched.engine.backend import RestartableBackend
 from simsched.engine.common import Answer, Ground, Planned, common_to, own_arrays
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
@@ -21,9 +22,12 @@ from simsched.machine.model import Machine
 from simsched.policy.contract.base import Placement, Plan, PlanView, Policy, own_name, view_before
 from simsched.policy.contract.blocks import check_pools
 from simsched.policy.contract.records import NO_SIZES, Accepted, accepts, check, said_of, told
+from simsched.policy.parts.shipped import is_shipped
 from simsched.workload.graph import TaskGraph, Workload
 
 MAX_PERIOD_S = 1e6  #: of a timer
+#: Methods of policies that are called while a program runs.
+CALLED = ("divide", *(name for name in vars(Policy) if name.startswith("on_")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +47,49 @@ class Setup:
     left_out: tuple[str, ...]
     #: What runs like this one have in common, where that is kept.
     ground: Ground | None = None
+    #: Whether its policy has answered before, and cannot answer otherwise.
+    is_settled: bool = False
+    #: Native engines that have finished a run, ready for the next one.
+    engines: list[RestartableBackend] = field(default_factory=list)
+
+    def planned(self, policy: Policy, graph: TaskGraph) -> tuple[Plan, ResolvedPlan]:
+        """Return what the policy plans for a graph, also as arrays."""
+        if self.is_settled:
+            assert self.ground is not None
+            known = self.ground.planned[graph]
+            return known.given, known.resolved
+        with said_of("plan"):
+            plan = policy.plan(self.view, self.state, graph)
+            return plan, self.resolved(plan, graph)
+
+    def settle(self, policy: Policy, seed: int) -> None:
+        """Note a run that is over, if all others will be like it, but for what engines draw.
+
+        The contract lets policies draw from their view and remember what `start` has returned. One
+        that has not drawn, and is not called while its programs run, answers the same again. Who
+        writes a policy may break the contract; the package's own do not.
+        """
+        if self.ground is None or self.is_settled or self._calls(policy):
+            return
+        drawn = self.view.rng.bit_generator.state != random_stream(seed, "policy").state
+        if not drawn and is_shipped(policy):
+            self.ground.settled = replace(self, is_settled=True)
+
+    def _calls(self, policy: Policy) -> bool:
+        """Return whether the policy is called while the program runs."""
+        program = self.view.workload
+        left_out = set() if program.iterations > 1 or program.init else {"on_iteration"}
+        left_out |= set() if program.division else {"divide"}
+        return any(policy.overrides(name) for name in CALLED if name not in left_out)
 
     def resolved(self, plan: Plan, graph: TaskGraph) -> ResolvedPlan:
         """Return a plan for a graph as arrays; refuse one that does not fit it or the machine."""
         if self.ground is None:
             return resolve_plan(plan, graph, self.problem)
         known = self.ground.planned.get(graph)
-        if known is None or not known.plan.is_again(plan):
+        if known is None or not known.answer.is_again(plan):
             resolved = own_arrays(resolve_plan(plan, graph, self.problem))  # a plan that is right
-            known = Planned(Answer(plan), resolved)
+            known = Planned(plan, Answer(plan), resolved)
             self.ground.planned[graph] = known
         return known.resolved
 
@@ -68,6 +106,9 @@ def set_up(
 ) -> Setup:
     """Ask the policy for everything that it decides before the run, and check it."""
     common = common_to(machine, workload, policy, workers, pinning)
+    settled = common.settled(progress_limit_s)
+    if settled is not None:
+        return replace(settled, problem=settled.problem.drawing(**run_streams(seed)))
     machine, program, threads = common.machine, common.program, common.threads
     view = view_before(
         replace(machine, changes=()) if machine.changes else machine,  # nobody knows beforehand

@@ -24,6 +24,7 @@ from simsched.names.user_code import is_file_spec, split_file_spec
 from simsched.policy.contract.base import Policy
 from simsched.policy.contract.user_file import name_in_module
 from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.parts.shipped import code_of
 
 #: Rooms whose code determines results; a change to any file in them makes stored rows obsolete.
 ROOMS = ("machine", "workload", "policy", "engine", "trace", "analysis")
@@ -94,21 +95,7 @@ def policy_digest(policy: Policy) -> str:
 
 def is_in_files(policy: Policy) -> bool:
     """Return whether all code of a policy was read from files, not typed in."""
-    return all(map(has_file, _code_of(policy)))
-
-
-def is_shipped(policy: Policy) -> bool:
-    """Return whether all code of a policy is the package's own."""
-    code = filter(callable, _code_of(policy))
-    return all(str(part.__module__).startswith("simsched.") for part in code)
-
-
-def _code_of(policy: Policy) -> list[Any]:
-    """Return the classes of a policy, and what its placement is made of."""
-    code: list[Any] = [cls for cls in type(policy).__mro__ if cls not in (Generic, object)]
-    if isinstance(policy, PlacedPolicy):
-        code += parts_of(policy.chosen_placement())
-    return code
+    return all(map(has_file, code_of(policy)))
 
 
 def typed_digest(thing: Callable[..., Any]) -> str:

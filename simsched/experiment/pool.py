@@ -23,7 +23,7 @@ from typing import IO, Any, Protocol, Self
 
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import Cell
-from simsched.experiment.fingerprint import code_digest, is_in_files, is_shipped
+from simsched.experiment.fingerprint import code_digest, is_in_files
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, Request, receive, send
@@ -33,6 +33,7 @@ from simsched.files.interruptions import SIGNALS
 from simsched.names.loading import is_of_user_file
 from simsched.names.user_code import is_file_spec
 from simsched.policy.parts.placement import PlacedPolicy
+from simsched.policy.parts.shipped import is_shipped
 
 MAX_ATTEMPTS = 2
 QUICK_S = 0.2  #: cells that take less are handed over several at a time

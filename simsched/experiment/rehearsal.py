@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from simsched.experiment.cell_run import rehearse_cell
 from simsched.experiment.cells import Cell
-from simsched.experiment.fingerprint import is_shipped
 from simsched.experiment.parts import WorkloadUse
 from simsched.experiment.study import Study
 from simsched.files.errors import ConfigurationError, SimschedError
+from simsched.policy.parts.shipped import is_shipped
 
 #: How long all of it may take, and policies of it; one that is being tried is tried to its end.
 CHECK_S, REHEARSAL_S = 10.0, 3.0

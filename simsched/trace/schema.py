@@ -6,7 +6,6 @@ the run. The meaning of `arg0` and `arg1` depends on the kind and is the kind's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any, Self
@@ -190,14 +189,15 @@ class WorkerCounters:
     tasks: int = 0
 
 
-def by_worker(counters: Sequence[Mapping[str, int]]) -> dict[str, Any]:
-    """Return the fields of a `Summary` for what `WorkerCounters` say of each worker."""
-    return {
-        "tasks_per_worker" if item.name == "tasks" else f"worker_{item.name}": np.array(
-            [one[item.name] for one in counters], np.int64
-        )
-        for item in fields(WorkerCounters)
-    }
+_BY_WORKER = tuple(
+    "tasks_per_worker" if item.name == "tasks" else f"worker_{item.name}"
+    for item in fields(WorkerCounters)
+)
+
+
+def by_worker(counters: NDArray[np.int64]) -> dict[str, Any]:
+    """Return the fields of a `Summary` for `WorkerCounters`, a row for each worker."""
+    return dict(zip(_BY_WORKER, np.ascontiguousarray(counters.T), strict=True))
 
 
 @dataclass(eq=False, kw_only=True)

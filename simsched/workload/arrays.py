@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -169,7 +170,7 @@ class GraphArrays(Shown):
     @property
     def is_fixed(self) -> bool:
         """Whether nobody can write to the arrays; then a graph that is right stays right."""
-        return all(_is_fixed(getattr(self, item.name)) for item in fields(self))
+        return all(map(_is_fixed, _columns(self)))
 
     @property
     def n_tasks(self) -> int:
@@ -246,10 +247,16 @@ class GraphArrays(Shown):
         return f"task {task} ({short})" if short else f"task {task}"
 
 
+#: Returns what the fields of a graph hold.
+_columns = attrgetter(*(item.name for item in fields(GraphArrays)))
+
+
 def _is_fixed(value: object) -> bool:
     """Return whether an array and everything that it is a view of are read-only."""
-    while isinstance(value, np.ndarray):
+    while value is not None:
+        if not isinstance(value, np.ndarray):
+            return isinstance(value, (bytes, tuple))
         if value.flags.writeable:
             return False
         value = value.base
-    return value is None or isinstance(value, (bytes, tuple))
+    return True

@@ -1,5 +1,6 @@
 """What runs have in common is made once, and no run can tell."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -10,9 +11,9 @@ from simsched import load_machine, make_policy, simulate
 from simsched.engine import common, setup
 from simsched.files.errors import SimschedError
 from simsched.machine import Machine
-from simsched.policy import list_policies
+from simsched.policy import Policy, list_policies
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
-from simsched.policy.contract.base import Placement, Plan
+from simsched.policy.contract.base import Placement, Plan, PlanView
 from simsched.trace.run import Run
 from simsched.workload import Workload, generate_workload
 from simsched.workload.registry import make_small_workload
@@ -134,6 +135,95 @@ def counted(monkeypatch: pytest.MonkeyPatch, workload: Workload) -> int:
 
 def test_equal_answers_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert counted(monkeypatch, make_small_workload("fork_join")) == 2  # and its initialisation
+
+
+SINGLE, SEVERAL = generate_workload("fork_join", {"depth": 4}), make_small_workload("heat")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfAUser(RandomStealing):
+    """Random stealing that is not the package's own."""
+
+
+@pytest.mark.parametrize(
+    ("policy", "program", "times"),
+    [
+        (make_policy("random_stealing"), SINGLE, 1),
+        (make_policy("random_stealing"), SEVERAL, 2),  # and its initialisation
+        (make_policy("bats"), SINGLE, 1),  # decides between iterations only
+        (make_policy("bats"), SEVERAL, 8),
+        (make_policy("dm"), make_small_workload("cholesky"), 8),  # decides when tasks are ready
+        (OfAUser(), SINGLE, 4),
+    ],
+    ids=["stealing", "stealing several", "bats", "bats several", "dm", "of a user"],
+)
+def test_who_can_only_answer_the_same_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch, policy: Policy, program: Workload, times: int
+) -> None:
+    calls, real = [], type(policy).plan
+    monkeypatch.setattr(type(policy), "plan", lambda *given: calls.append(1) or real(*given))
+    for seed in range(4):
+        simulate(MACHINE, program, policy, workers=6, seed=seed)
+    assert len(calls) == times
+
+
+def test_who_draws_is_asked_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy, workload = RandomStealing(), generate_workload("fork_join", {"depth": 7})
+    real = RandomStealing.plan
+
+    def drawing(self: RandomStealing, view: PlanView, state: Any, graph: Any) -> Plan:
+        staying = np.ones(6, bool)
+        staying[view.rng.integers(6)] = False
+        return replace(real(self, view, state, graph), active_workers=staying)
+
+    monkeypatch.setattr(RandomStealing, "plan", drawing)
+    runs = [simulate(MACHINE, workload, policy, workers=6, seed=seed) for seed in range(8)]
+    assert len({int(run.summary.tasks_per_worker.argmin()) for run in runs}) > 1
+    for seed, run in enumerate(runs):
+        common._kept.cache_clear()
+        assert told(simulate(MACHINE, workload, policy, workers=6, seed=seed)) == told(run)
+
+
+def test_threads_do_not_share_an_engine() -> None:
+    policy, workload = make_policy("cilk_a"), generate_workload("fork_join", {"depth": 10})
+
+    def outcome(seed: int) -> dict[str, Any]:
+        return told(simulate(MACHINE, workload, policy, workers=6, seed=seed))
+
+    alone = [outcome(seed) for seed in range(24)]
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(outcome, range(24))) == alone
+
+
+def test_runs_after_one_that_was_given_up() -> None:
+    policy, workload = make_policy("cilk_a"), generate_workload("fork_join", {"depth": 4})
+    runs = []
+    for limit_s in (1e5, 1e5, 1e-9, 1e5, 1e-9, 1e5):
+        try:
+            run = simulate(MACHINE, workload, policy, workers=6, progress_limit_s=limit_s)
+            runs.append(told(run))
+        except SimschedError:
+            runs.append({})
+    assert runs[2] == runs[4] == {}
+    assert runs[0] == runs[1] == runs[3] == runs[5] != {}
+
+
+def test_events_of_a_later_run() -> None:
+    policy, workload = make_policy("cilk_a"), make_small_workload("heat")
+    runs = [
+        simulate(MACHINE, workload, policy, workers=6, seed=seed, events=kept, backend=backend)
+        for seed, kept, backend in [
+            (0, False, "native"),
+            (0, False, "native"),
+            (0, True, "native"),
+            (0, True, "simpy"),
+        ]
+    ]
+    assert runs[2].trace is not None
+    assert runs[3].trace is not None
+    assert len(runs[2].trace) == runs[0].summary.n_events == len(runs[3].trace)
+    for name, column in runs[2].trace.events.items():
+        assert (column == runs[3].trace.events[name]).all()
 
 
 def test_large_programs_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

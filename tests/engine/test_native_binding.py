@@ -19,7 +19,7 @@ from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.native import NativeBackend, build_config, version
 from simsched.engine.plans import resolve_plan
-from simsched.engine.problem import make_problem
+from simsched.engine.problem import make_problem, run_streams
 from simsched.engine.run import BACKENDS, simulate
 from simsched.files.errors import GraphError, ModelError, PolicyError, StalledError
 from simsched.machine.synthetic import make_machine
@@ -75,6 +75,24 @@ def run(
     backend = NativeBackend(problem, hooks or Hooks(), events=True)
     backend.run_iteration(1, graph, plan, last=True)
     return backend
+
+
+def test_a_backend_that_is_stopped_runs_again_and_not_before_it_is_restarted() -> None:
+    graph = small_graph()
+    problem, plan = prepare(graph)
+    backend = NativeBackend(problem, Hooks(), events=False)
+    seen = []
+    for seed in (1, 5, 1):
+        streams = run_streams(seed)
+        backend.restart(problem.drawing(**streams), Hooks())
+        backend.run_iteration(1, graph, plan, last=True)
+        seen.append((backend.summary().makespan_ps, streams["victim_stream"].state))
+        backend.stop()
+        with pytest.raises(RuntimeError, match="not ready"):
+            backend.run_iteration(1, graph, plan, last=True)
+    alone = NativeBackend(problem, Hooks(), events=False)
+    alone.run_iteration(1, graph, plan, last=True)
+    assert seen[0] == seen[2] == (alone.summary().makespan_ps, problem.victim_stream.state)
 
 
 def test_build_is_described() -> None:

@@ -181,28 +181,51 @@ cdef class NativeBackend:
     cdef ssk_sim_t *sim
     cdef object problem, hooks, graph, raised, sink, columns
     cdef dict answers  # memory of the last decisions of each hook
-    cdef list problem_arrays, iteration_arrays, move_arrays, order_arrays, order_before
+    cdef list problem_arrays, streams, iteration_arrays, move_arrays, order_arrays, order_before
     cdef bint is_running
     cdef int32_t n_tasks
     cdef ssk_problem_t c_problem
+    cdef object given_graph, given_plan  # what these are of
+    cdef ssk_graph_t c_graph
+    cdef ssk_plan_t c_plan
 
     def __cinit__(self):
         self.sim = NULL
 
     def __init__(self, problem, hooks, *, events):
-        cdef ssk_hooks_t c_hooks
-        cdef ssk_allocator_t allocator = ssk_default_allocator()
-        cdef ssk_flaw_t flaw
         if self.sim is not NULL:
             raise RuntimeError("a backend is prepared once")
-        self.problem, self.hooks = problem, hooks
-        self.problem_arrays, self.iteration_arrays, self.move_arrays = [], [], []
-        self.order_arrays, self.order_before, self.answers = [], [], {}
+        self.problem_arrays, self.iteration_arrays = [], []
         self.sink = make_sink(events)
         memset(&self.c_problem, 0, sizeof(self.c_problem))
         _fill_problem(&self.c_problem, problem, self.problem_arrays)
         if self.sink is not None:
             self._fill_recorder(&self.c_problem.recorder)
+        self._begin(problem, hooks)
+
+    def restart(self, problem, hooks):
+        """Prepare another run; see :meth:`simsched.engine.backend.RestartableBackend.restart`."""
+        if self.is_running:
+            raise RuntimeError("this backend is running")
+        self.stop()
+        self.streams = []
+        self.c_problem.victim_stream = _random(self.streams, problem.victim_stream)
+        self.c_problem.wake_stream = _random(self.streams, problem.wake_stream)
+        self._begin(problem, hooks)
+
+    def stop(self):
+        """Let go of the memory of a run that is over."""
+        ssk_sim_free(self.sim)
+        self.sim = NULL
+        self.graph = self.hooks = None
+
+    cdef int _begin(self, object problem, object hooks) except -1:
+        """Make a simulation that is at its start."""
+        cdef ssk_hooks_t c_hooks
+        cdef ssk_allocator_t allocator = ssk_default_allocator()
+        cdef ssk_flaw_t flaw
+        self.problem, self.hooks = problem, hooks
+        self.order_arrays, self.order_before, self.answers, self.move_arrays = [], [], {}, []
         memset(&c_hooks, 0, sizeof(c_hooks))
         c_hooks.context = <void *>self
         c_hooks.order = _order
@@ -231,6 +254,7 @@ cdef class NativeBackend:
         if status != SSK_OK:
             raise KernelError(f"native engine: {ssk_message(status).decode('ascii')}")
         hooks.attach(self)
+        return 0
 
     def __dealloc__(self):
         ssk_sim_free(self.sim)
@@ -239,22 +263,18 @@ cdef class NativeBackend:
 
     def run_iteration(self, number, graph, plan, *, last):
         """Run one iteration; see :meth:`simsched.engine.backend.Backend.run_iteration`."""
-        cdef ssk_graph_t c_graph
-        cdef ssk_plan_t c_plan
         cdef int32_t c_number = _whole(number, "number", 0, MAX_INT32)
         cdef int c_last = bool(last), status
         self._enter()
         try:
-            arrays = []
-            memset(&c_graph, 0, sizeof(c_graph))
-            memset(&c_plan, 0, sizeof(c_plan))
-            _fill_graph(&c_graph, graph, &self.c_problem, arrays)
-            _fill_plan(&c_plan, plan, &c_graph, &self.c_problem, arrays)
-            previous, self.iteration_arrays = self.iteration_arrays, arrays  # freed after the kernel lets go
-            c_graph.unchanged = graph is self.graph and graph.is_fixed
-            self.graph, self.n_tasks = graph, c_graph.n_tasks
+            previous = self.iteration_arrays  # freed after the kernel lets go
+            is_fixed = graph.is_fixed
+            if not (is_fixed and graph is self.given_graph and plan is self.given_plan):
+                self._take(graph, plan)
+            self.c_graph.unchanged = is_fixed and graph is self.graph
+            self.graph, self.n_tasks = graph, self.c_graph.n_tasks
             with nogil:
-                status = ssk_sim_begin_iteration(self.sim, c_number, &c_graph, &c_plan, c_last)
+                status = ssk_sim_begin_iteration(self.sim, c_number, &self.c_graph, &self.c_plan, c_last)
             del previous
             self._finish(status)
         finally:
@@ -279,6 +299,17 @@ cdef class NativeBackend:
             self._finish(status)
         finally:
             self.is_running = False
+
+    cdef int _take(self, object graph, object plan) except -1:
+        """Take over a TaskGraph and a ResolvedPlan."""
+        arrays = []
+        self.given_graph = self.given_plan = None
+        memset(&self.c_graph, 0, sizeof(self.c_graph))
+        memset(&self.c_plan, 0, sizeof(self.c_plan))
+        _fill_graph(&self.c_graph, graph, &self.c_problem, arrays)
+        _fill_plan(&self.c_plan, plan, &self.c_graph, &self.c_problem, arrays)
+        self.given_graph, self.given_plan, self.iteration_arrays = graph, plan, arrays
+        return 0
 
     cdef const ssk_order_t *_make_order(self, object plan) except NULL:
         """Return the acquire order of a ResolvedPlan; it lives as long as it may be in force."""
@@ -384,7 +415,10 @@ cdef class NativeBackend:
         ).reshape(-1, 3)
         overhead = np.zeros(len(spans), np.int64)
         overhead[: max(0, len(spans) - 1)] = spans[1:, 1] - spans[: max(0, len(spans) - 1), 2]
-        workers = [ssk_sim_worker_counters(self.sim, i) for i in range(self.problem.n_workers)]
+        workers = np.empty((self.c_problem.n_workers, sizeof(ssk_worker_counters_t) // sizeof(int64_t)), np.int64)
+        cdef ssk_worker_counters_t *each = <ssk_worker_counters_t *>cnp.PyArray_DATA(<cnp.ndarray>workers)
+        for i in range(self.c_problem.n_workers):
+            each[i] = ssk_sim_worker_counters(self.sim, i)
         return Summary(
             makespan_ps=int(spans[len(spans) - 1, 2]) if len(spans) else 0,
             iteration=spans[:, 0].astype(np.int32),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, fields
+from dataclasses import astuple, fields
 
 import numpy as np
 
@@ -121,7 +121,7 @@ class Record(RunCounters):
             iteration_start_ps=starts,
             iteration_end_ps=ends,
             iteration_overhead_ps=overhead,
-            **by_worker([asdict(counters) for counters in self.workers]),
+            **by_worker(np.array([astuple(counters) for counters in self.workers], np.int64)),
             node_bytes=np.array(self.node_bytes, np.int64).reshape(-1, *self._shape),
             node_hit_bytes=np.array(self.node_hit_bytes, np.int64).reshape(-1, self._shape[1]),
             path_bytes=self.path_bytes,
