@@ -24,8 +24,9 @@ def report_command(
         typer.Option(
             "--output",
             "-o",
-            metavar="HTML",
-            help="The file; by default report.html in the directory of the results.",
+            metavar="FILE",
+            help="The report, in .html, or its figures alone, one per page, in .pdf; by default "
+            "report.html in the directory of the results.",
         ),
     ] = None,
     runs: Annotated[
@@ -38,14 +39,14 @@ def report_command(
         ),
     ] = None,
 ) -> None:
-    """Write the report of an experiment: one HTML file with all of it.
+    """Write the report of an experiment: one HTML file with all of it, or a PDF of its figures.
 
-    Runs that are stored already are not repeated.
+    Runs that are stored already are not repeated. With a PDF, the sentences are printed.
     """
     from simsched.experiment.query import RUNS, directory_with
-    from simsched.report.result_report import write_report
+    from simsched.report.result_report import SUFFIXES, write_report
 
-    check_output(output, ".html")
+    check_output(output, *SUFFIXES)
     if runs is not None and not (runs / RUNS).is_file():
         accepted = "a directory that simsched run --output has filled"
         raise ConfigurationError(f"--runs: {runs}: found no {RUNS}, accepted: {accepted}")
@@ -59,8 +60,10 @@ def report_command(
     assert result.outcome.output is not None
     where = [] if runs is None else ["--runs", str(runs)]
     path = output or result.outcome.output / "report.html"
-    write_report(result, path, ["simsched", "report", *asked.words(), *where])
+    sentences = write_report(result, path, ["simsched", "report", *asked.words(), *where])
     if asked.as_json:
-        print_json({"report": str(path), "runs": len(result.rows)})
+        print_json({"report": str(path), "runs": len(result.rows), "remarks": sentences})
     else:
-        sys.stdout.write(f"{path}\n")
+        # A PDF has figures only.
+        lines = [str(path), *(sentences if path.suffix == ".pdf" else [])]
+        sys.stdout.write("\n".join(lines) + "\n")

@@ -252,12 +252,15 @@ class Result(ResultData):
         return printed(UNBROKEN, table, *notes, *claim_tables(self.claims))
 
     def report(self, path: str | Path) -> Path:
-        """Write the report: one HTML file with comparison, plots, parameters and how to repeat it.
+        """Write the report as HTML, or its figures alone as PDF.
+
+        The report has comparison, plots, parameters and how to repeat it; the figures have a page
+        each, as large as they are, to be put into a paper.
 
         Parameters
         ----------
         path : str or Path
-            The file, ending in ``.html``; it is replaced.
+            The file, ending in ``.html`` or ``.pdf``; it is replaced.
 
         Returns
         -------

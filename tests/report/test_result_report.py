@@ -14,7 +14,7 @@ from simsched import Result
 from simsched.cli.app import main
 from simsched.files.errors import ConfigurationError
 from simsched.files.yaml_reader import read_document
-from simsched.report import result_report
+from simsched.report import result_pictures
 
 EXPERIMENT = """\
 name: small
@@ -38,6 +38,15 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def result(experiment: Path) -> Result:
     return simsched.run(experiment, jobs=1)
+
+
+@pytest.fixture
+def explained(experiment: Path) -> Result:
+    """A result whose difference has an explanation."""
+    experiment.write_text(EXPERIMENT.replace("fork_join[depth=4]", "heat[rows=512]"))
+    found = simsched.run(experiment, jobs=1)
+    assert found.remarks
+    return found
 
 
 class Page(HTMLParser):
@@ -93,16 +102,16 @@ def test_a_report_has_everything_and_loads_nothing(result: Result, tmp_path: Pat
 
 
 def test_a_report_says_where_the_time_went(
-    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    explained: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = result.report(tmp_path / "report.html")
+    file = explained.report(tmp_path / "report.html")
     words = Page(file.read_text("utf-8")).words
     for said in ("Where the time went", "idle", "parallel efficiency", "makespan"):
         assert said in [word.strip() for word in words]
-    for sentence in result.remarks:
+    for sentence in explained.remarks:
         assert sentence in words
-    monkeypatch.setattr(result_report, "MAX_EVENTS", 0)
-    result.report(file)
+    monkeypatch.setattr(result_pictures, "MAX_EVENTS", 0)
+    explained.report(file)
     assert "Where the time went" not in Page(file.read_text("utf-8")).words
 
 
@@ -171,7 +180,7 @@ def test_runs_of_another_output_are_found(
     ("words", "message"),
     [
         (["small.yaml", "--runs", "nowhere"], "--runs: nowhere: found no runs.parquet, accepted"),
-        (["small.yaml", "-o", "report.pdf"], "--output: found 'report.pdf', accepted: a name in"),
+        (["small.yaml", "-o", "report.txt"], "--output: found 'report.txt', accepted: a name in"),
         (["small.yaml", "-o", "nowhere/report.html"], "nowhere"),
         (["smal.yaml"], "did you mean 'small.yaml'"),
         (["small.yaml", "-p", "cilk_b"], "unknown policy 'cilk_b'"),
@@ -186,6 +195,24 @@ def test_wrong_words_are_refused_before_anything_runs(
     assert not Path("results").exists()
 
 
+def test_figures_are_pages_of_a_pdf_with_fonts_that_publishers_take(
+    experiment: Path, explained: Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three figures here: makespans, what makes the difference, bandwidths (there are none)."""
+    file = explained.report(tmp_path / "figures.pdf")
+    pages = file.read_bytes()
+    assert pages.startswith(b"%PDF-")
+    assert len(re.findall(rb"/Type /Page\b", pages)) == 3  # makespans, what differs, bytes
+    assert b"/Subtype /CIDFontType2" in pages  # TrueType
+    assert b"/Subtype /Type3" not in pages
+    assert explained.report(tmp_path / "again.pdf").read_bytes() == pages
+    assert main(["report", str(experiment), "--quiet", "-o", "command.pdf"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "command.pdf"
+    assert printed[1:]
+    assert (tmp_path / "command.pdf").read_bytes() == pages
+
+
 def test_other_names_are_refused(result: Result, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"accepted: a name in \.html"):
+    with pytest.raises(ConfigurationError, match=r"accepted: a name in \.html or \.pdf"):
         result.report(tmp_path / "report.txt")

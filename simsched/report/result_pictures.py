@@ -1,0 +1,134 @@
+"""The figures of a report: pictures of a page that is light or dark, or pages of a PDF file."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import PdfPages
+from matplotlib.figure import Figure
+
+from simsched.experiment.cells import Cell
+from simsched.experiment.compare import Difference, measure_side
+from simsched.experiment.summary import Row
+from simsched.files.atomic import write_atomically
+from simsched.report.plots import (
+    draw_difference,
+    draw_matrix,
+    plot_bandwidth,
+    plot_bandwidth_over_time,
+    plot_comparison,
+)
+from simsched.report.result_data import ResultData
+
+#: Of more lines no bars are drawn.
+MAX_BARS = 120
+#: More pictures of single machines and workloads are not drawn.
+MAX_PICTURES = 12
+#: Of runs that are simulated again to say where their time went, at most; a minute for all of them.
+MAX_EVENTS = 3_000_000
+DPI = 110
+
+#: A title, also for those who cannot see the figure, and what draws it.
+Drawing = tuple[str, Callable[[], Figure | None]]
+
+_DARK: dict[Any, str] = {
+    "text.color": "#e6e6e6",
+    "axes.labelcolor": "#e6e6e6",
+    "axes.edgecolor": "#9a9a9a",
+    "xtick.color": "#e6e6e6",
+    "ytick.color": "#e6e6e6",
+    "grid.color": "#555555",
+    "legend.labelcolor": "#e6e6e6",
+    "legend.facecolor": "#222222",
+}
+
+
+def differences(result: ResultData) -> Iterator[Difference]:
+    """Yield where the time of the baseline and of the shortest policy went, place by place.
+
+    Runs are simulated again with their events, as long as these are no more than `MAX_EVENTS`.
+    """
+    places: dict[tuple[str, str, str], dict[str, list[tuple[Cell, Row]]]] = {}
+    for cell, row in zip(result.cells, result.rows, strict=True):
+        place = places.setdefault((cell.machine, cell.workload, str(cell.sweep)), {})
+        place.setdefault(cell.policy, []).append((cell, row))
+    room = MAX_EVENTS
+    for policies in places.values():
+        base = policies.pop(result.baseline, None)
+        if base is None or not policies:
+            continue
+        best = min(policies.values(), key=lambda runs: sum(row["makespan_s"] for _, row in runs))
+        room -= sum(int(row["events"]) for _, row in (*base, *best))
+        if room < 0:
+            return
+        yield Difference(*(measure_side([cell for cell, _ in runs]) for runs in (base, best)))
+
+
+def drawings(result: ResultData, found: Sequence[Difference]) -> Iterator[Drawing]:
+    """Yield the figures of a result: makespans, their differences, bandwidths."""
+    name = result.experiment.name
+    if len(result.lines) <= MAX_BARS:
+        yield f"Makespans of {name}", partial(plot_comparison, result.lines)
+    if draw_matrix(result.lines) is not None:
+        title = f"Policies of {name}, by machine and workload"
+        yield title, partial(draw_matrix, result.lines)
+    for difference in found[:MAX_PICTURES]:
+        yield difference_title(difference), partial(draw_difference, difference)
+    places: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in result.rows:
+        places.setdefault((row["machine"], row["workload"]), []).append(row)
+    for (machine, workload), rows in list(places.items())[:MAX_PICTURES]:
+        title = f"{workload} on {machine}"
+        cells = [
+            cell for cell in result.cells if (cell.machine, cell.workload) == (machine, workload)
+        ]
+        for draw in (
+            partial(plot_bandwidth, rows, title),
+            partial(plot_bandwidth_over_time, cells, rows, title),
+        ):
+            if draw() is not None:
+                yield title, draw
+
+
+def difference_title(found: Difference) -> str:
+    """Return what a report calls a difference: machine and workload, and both policies."""
+    return "{}: {} and {}".format(*found.names)
+
+
+def picture(title: str, draw: Callable[[], Figure | None]) -> dict[str, Any]:
+    """Return a figure for light and for dark surroundings, as ``data:`` addresses of PNG files.
+
+    The width is in CSS pixels.
+    """
+    found: dict[str, Any] = {"title": title}
+    light: dict[Any, str] = {}
+    for name, colours in (("light", light), ("dark", _DARK)):
+        with mpl.rc_context(colours):
+            figure = draw()
+            assert figure is not None
+            FigureCanvasAgg(figure)
+            data = BytesIO()
+            figure.savefig(data, format="png", dpi=2 * DPI, transparent=True)
+            found["width"] = round(figure.get_figwidth() * DPI)
+        found[name] = "data:image/png;base64," + b64encode(data.getvalue()).decode()
+    return found
+
+
+def write_pages(path: Path, drawn: Sequence[Drawing]) -> None:
+    """Write figures as a PDF file, one per page that is as large as it; equal ones are equal."""
+
+    def write(file: Path) -> None:
+        with PdfPages(file, metadata={"CreationDate": None}) as pages:
+            for _, draw in drawn:
+                figure = draw()
+                assert figure is not None
+                pages.savefig(figure)
+
+    write_atomically(path, write)
