@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.analysis.schedule import IDLE, TAKEN, steps_of
 from simsched.analysis.supply import BETWEEN, rows_of, stays_of
 from simsched.trace.run import Run
 from simsched.trace.schema import NONE, EventKind, Trace
@@ -36,7 +37,6 @@ ACTIVITIES = {
     "idle": "a worker is idle, and the trace does not say what ends that",
     BETWEEN: "the iteration has ended and the next one has not begun",
 }
-_TAKEN = len(EventKind)  #: a preemption, seen from who takes the task
 _ACTIVITY = {
     EventKind.TASK_START: "task",
     EventKind.TASK_RESUME: "task",
@@ -46,14 +46,13 @@ _ACTIVITY = {
     EventKind.ACQUIRE: "pop",
     EventKind.STEAL: "steal",
     EventKind.DUPLICATE: "steal",
-    _TAKEN: "steal",
+    TAKEN: "steal",
     EventKind.TASK_END: "release",
     EventKind.TASK_READY: "",  # as what comes before it
     EventKind.PREEMPT: "switch",
     EventKind.KILL: "switch",
     EventKind.MIGRATE_START: "move",
 }
-_IDLE = (EventKind.PARK, EventKind.MIGRATE_END, EventKind.TASK_AWAIT, EventKind.FAILURE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,17 +152,9 @@ class _Walk:
     def __init__(self, trace: Trace, n_workers: int) -> None:
         self._events, self._n = trace.events, len(trace)
         self._time = trace.events["time_ps"]
-        kinds = [kind for kind in (*_ACTIVITY, *_IDLE) if kind != _TAKEN]
-        rows = rows_of(trace, *map(EventKind, kinds))
-        rows = rows[trace.events["worker"][rows] >= 0]
-        taken = rows[trace.events["kind"][rows] == EventKind.PREEMPT]
-        taken = taken[trace.events["arg1"][taken] >= 0]
-        worker = np.append(trace.events["worker"][rows], trace.events["arg1"][taken])
-        kind = np.append(trace.events["kind"][rows], np.full(len(taken), _TAKEN))
-        key = worker.astype(np.int64) * self._n + np.append(rows, taken)
-        order = np.argsort(key)
+        steps = steps_of(trace)
         #: Rows of each worker, one worker after the other.
-        self._key, self._kind = key[order], kind[order]
+        self._key, self._kind = steps.worker * self._n + steps.row, steps.kind
         self._stays = stays_of(trace)
         self._by_last = np.argsort(self._stays.last, kind="stable")
         self._last = self._stays.last[self._by_last]
@@ -214,7 +205,7 @@ class _Walk:
         place = self._before(worker, row)
         since = int(self._key[place]) % self._n if place >= 0 else -1
         kind = int(self._kind[place]) if since > start else int(EventKind.PARK)
-        if kind in _IDLE:
+        if kind in IDLE:
             yield from self._idle(number, start, worker, row, max(since, start), now)
             return
         task = int(self._events["task"][since])

@@ -7,9 +7,10 @@ description: :class:`UndisturbedModel`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,14 +91,17 @@ class UndisturbedModel:
 
     def compute_ps(self, graph: TaskGraph, segments: Segments) -> FloatArray:
         """Return how long the operations of every segment take, at most as long as it lasts."""
-        taken = self.rates.time_ps(
+        return np.minimum(self.operations_ps(graph, segments), segments.length_ps)
+
+    def operations_ps(self, graph: TaskGraph, segments: Segments) -> FloatArray:
+        """Return how long the operations of every segment take."""
+        return self.rates.time_ps(
             segments.worker,
             segments.row,
             segments.end_row,
             segments.start_ps,
             self._operations(graph, segments),
         )
-        return np.minimum(taken, segments.length_ps)
 
     def _operations(self, graph: TaskGraph, segments: Segments) -> FloatArray:
         """Return the operations of every segment."""
@@ -294,3 +298,17 @@ def stalls(
     room = np.maximum(segments.length_ps - np.maximum(flows, compute), 0.0)
     fault = np.minimum(segments.faults * model.problem.costs.page_fault_ps, room)
     return fault, room - fault
+
+
+def joined(parts: Sequence[Segments]) -> Segments:
+    """Return the accesses of several iterations that execute one graph."""
+    if len(parts) == 1:
+        return parts[0]
+    before = np.append(0, np.cumsum([len(part.row) for part in parts]))
+    columns: dict[str, Any] = {}
+    for item in fields(Segments):
+        values = [getattr(part, item.name) for part in parts]
+        if item.name in ("place", "flow_segment"):  # numbers of accesses
+            values = [value + more for value, more in zip(values, before, strict=False)]
+        columns[item.name] = np.concatenate(values)
+    return Segments(**columns)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from simsched.engine.ways import ways_of
 from simsched.machine.resources import Resources
-from simsched.trace.flows import copies_of, flows_of, passing
+from simsched.trace.flows import Ways, copies_of, flows_of, passing
 from simsched.trace.run import Run
 
 IntArray = NDArray[np.int64]
@@ -43,13 +43,33 @@ class Bottlenecks:
         cause[first_link : first_link + len(machine.links)] = WAIT_CAUSES.index(LINK)
         self._cause = cause
 
+    def fullest(
+        self,
+        ways: Ways,
+        path: IntArray,
+        begin_ps: FloatArray,
+        end_ps: FloatArray,
+        faster: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return how full the fullest resource was that flows cross, 1 being what it sustains.
+
+        `faster` is how many times as much each resource is taken to sustain.
+        """
+        low, high = self._bins(begin_ps, end_ps)
+        count = np.diff(ways.ptr)[path]
+        flow = np.repeat(np.arange(len(path)), count)
+        first = np.cumsum(count) - count
+        crossed = ways.resource[np.repeat(ways.ptr[path] - first, count) + np.arange(len(flow))]
+        used = self._used[crossed, high[flow]] - self._used[crossed, low[flow]]
+        share = used / (high - low)[flow]
+        if faster is not None:
+            share = share / faster[crossed]
+        found: FloatArray = np.maximum.reduceat(share, first) if len(path) else np.zeros(0)
+        return found
+
     def causes(self, path: IntArray, begin_ps: FloatArray, end_ps: FloatArray) -> IntArray:
         """Return what held back flows: places in `WAIT_CAUSES`."""
-        # The use of a bin in which all of a flow lies says most about it.
-        first, last = (np.interp(t, self._edges, np.arange(BINS + 1.0)) for t in (begin_ps, end_ps))
-        low, high = np.floor(first), np.maximum(np.ceil(last), np.floor(first) + 1)
-        low, high = low.astype(np.int64), np.minimum(high.astype(np.int64), BINS)
-        low = np.minimum(low, BINS - 1)
+        low, high = self._bins(begin_ps, end_ps)
         best, found = np.full(len(path), -1.0), np.zeros(len(path), np.int64)
         for resource in range(len(self._ways.names)):
             crosses = self._ways.weights(resource)[path] > 0
@@ -59,3 +79,11 @@ class Bottlenecks:
             best = np.where(better, share, best)
             found = np.where(better, self._cause[resource], found)
         return found
+
+    def _bins(self, begin_ps: FloatArray, end_ps: FloatArray) -> tuple[IntArray, IntArray]:
+        """Return the bins in which flows lie, from the first to before the second."""
+        # The use of a bin in which all of a flow lies says most about it.
+        first, last = (np.interp(t, self._edges, np.arange(BINS + 1.0)) for t in (begin_ps, end_ps))
+        low, high = np.floor(first), np.maximum(np.ceil(last), np.floor(first) + 1)
+        low, high = low.astype(np.int64), np.minimum(high.astype(np.int64), BINS)
+        return np.minimum(low, BINS - 1), high

@@ -3,7 +3,9 @@
 Changes are those of :mod:`simsched.experiment.alterations`. Each is simulated by itself, with the
 policy asked anew, so that it places data and plans for what is changed; that is what a run on such
 a machine takes, not an extrapolation of the given one. The gain is that of the makespan, paired by
-seed.
+seed. Beside it stands the gain that the schedule of the unchanged run predicts, with the same tasks
+on the same workers in the same order (:mod:`simsched.analysis.lengths`): where the two differ, the
+policy decides otherwise, or others then wait instead.
 
 Of programs with many iterations the first ones are simulated, as many as take a few seconds with
 all changes and seeds together: :func:`iterations_for`. That is counted in events, not in seconds,
@@ -14,10 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from simsched.analysis.lengths import Lengths
+from simsched.analysis.schedule import Schedule
 from simsched.experiment.alterations import Alteration, Missing, Setting, alterations
 from simsched.experiment.cell_run import repeated_run, varied_run
 from simsched.experiment.cells import Cell
@@ -37,6 +41,8 @@ UNCHANGED = Alteration("nothing", "as it is", lambda setting: setting)
 #: at the least: policies change their mind after the first one.
 MOST_EVENTS = {"native": 20_000_000, "simpy": 1_000_000}
 LEAST_ITERATIONS = 2
+#: Events of a run of which predictions are made; they are in memory then.
+MOST_PREDICTED = 3_000_000
 Makespans = dict[tuple[str, str], list[int | str]]
 
 
@@ -52,6 +58,8 @@ class Gain:
     after_ps: tuple[int, ...]
     #: Why it cannot.
     impossible: str = ""
+    #: Of the schedules of the unchanged runs with the change; empty where none is made.
+    predicted_ps: tuple[int, ...] = ()
 
     @property
     def gain_s(self) -> float:
@@ -73,6 +81,12 @@ class Gain:
         return estimate([100.0 * (1.0 - after / before) for before, after in pairs if before])
 
     @property
+    def predicted_percent(self) -> Estimate:
+        """How much shorter the makespan is than the unchanged one, as predicted."""
+        pairs = zip(self.before_ps, self.predicted_ps, strict=bool(self.predicted_ps))
+        return estimate([100.0 * (1.0 - after / before) for before, after in pairs if before])
+
+    @property
     def has_effect(self) -> bool:
         """Whether a makespan differs."""
         return self.after_ps != self.before_ps
@@ -89,6 +103,7 @@ class Gain:
             "gain_s": self.gain_s if known else None,
             "shorter_percent": _finite(shorter.mean),
             "shorter_percent_ci95": _finite(shorter.half_width),
+            "predicted_percent": _finite(self.predicted_percent.mean),
             "impossible": self.impossible or None,
         }
 
@@ -171,17 +186,22 @@ def what_if(
     changes = [UNCHANGED, *(each for each in known if isinstance(each, Alteration))]
     before: list[int] = []
     after: Makespans = {(each.what, each.to): [] for each in changes}
+    predicted: dict[tuple[str, str], list[int]] = {key: [] for key in after}
     total = len(cells) * (len(changes) + 1)
     whole = first.workload_source.build().iterations
     count = iterations_for(first, total, iterations)
     with progress(total) if progress is not None else nullcontext(Silent()) as heard:
         for cell in (_with_iterations(each, count) for each in cells):
-            before.append(repeated_run(cell, events=False).summary.makespan_ps)
+            unchanged_run = repeated_run(cell, events=False).summary
+            before.append(unchanged_run.makespan_ps)
+            if unchanged_run.n_events <= MOST_PREDICTED:
+                for each, expected in predictions(cell, changes):
+                    predicted[each.what, each.to].append(expected)
             heard.finished(cell)
             for each, makespan in _changed(cell, changes):
                 after[each.what, each.to].append(makespan)
                 heard.finished(cell)
-    unchanged, *gains = (_gain(key, before, found) for key, found in after.items())
+    unchanged, *gains = (_gain(key, before, found, predicted[key]) for key, found in after.items())
     if unchanged.impossible:
         raise SimschedError(f"{first.label}: simulated again: {unchanged.impossible}")
     return WhatIf(
@@ -254,11 +274,38 @@ def _changed(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Altera
             yield change, str(error)
 
 
-def _gain(key: tuple[str, str], before: Sequence[int], found: Sequence[int | str]) -> Gain:
+def predictions(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Alteration, int]]:
+    """Yield changes with the makespans that the schedule of the unchanged run predicts.
+
+    There is none for other workers, and for what cannot be done to the program as the policy's
+    runtime executes it.
+    """
+    run = repeated_run(cell, events=True)
+    schedule = Schedule(run)
+    lengths = Lengths(run, schedule)
+    known, cases = [], []
+    setting = Setting(run.machine, run.workload, cell.workers)
+    for change in changes:
+        with suppress(SimschedError):
+            made = change.made(setting)
+            if made.workers == setting.workers:
+                cases.append(lengths.case(made.machine, made.workload))
+                known.append(change)
+    for change, makespan in zip(known, schedule.makespans_ps(cases).tolist(), strict=True):
+        yield change, round(makespan)
+
+
+def _gain(
+    key: tuple[str, str],
+    before: Sequence[int],
+    found: Sequence[int | str],
+    predicted: Sequence[int],
+) -> Gain:
     """Return what a change does; one run that is impossible makes it so."""
     wrong = next((each for each in found if isinstance(each, str)), "")
     after = tuple(each for each in found if isinstance(each, int)) if not wrong else ()
-    return Gain(*key, tuple(before), after, wrong)
+    all_of = tuple(predicted) if len(predicted) == len(before) else ()
+    return Gain(*key, tuple(before), after, wrong, all_of)
 
 
 def what_if_frame(found: WhatIf) -> pd.DataFrame:

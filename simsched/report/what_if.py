@@ -17,7 +17,7 @@ def what_if_table(found: WhatIf) -> Table:
     rest = [gain for gain in shown if gain.gain_s <= 0.0]
     ranked = [*shorter, found.unchanged, *rest]
     title, factor = scaled("makespan_s", [gain.makespan_s.mean for gain in ranked])
-    heads = ("changed", "to", title, "shorter by [%]")
+    heads = ("changed", "to", title, "shorter by [%]", "predicted [%]")
     table = plain_table(
         heads,
         (_cells(gain, factor) for gain in ranked),
@@ -30,8 +30,13 @@ def what_if_table(found: WhatIf) -> Table:
 
 
 def _cells(gain: Gain, factor: float) -> tuple[str, ...]:
-    percent = with_interval(gain.shorter_percent)
-    return gain.what, gain.to, with_interval(gain.makespan_s, factor), percent
+    return (
+        gain.what,
+        gain.to,
+        with_interval(gain.makespan_s, factor),
+        with_interval(gain.shorter_percent),
+        with_interval(gain.predicted_percent) if gain.predicted_ps else "",
+    )
 
 
 def what_if_notes(found: WhatIf) -> list[str]:

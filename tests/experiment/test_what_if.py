@@ -35,6 +35,12 @@ def gain(of: WhatIf, what: str, to: str) -> Gain:
     return one
 
 
+def expected(of: WhatIf, what: str, to: str) -> float:
+    """Return the makespan that is predicted with a change over that without."""
+    one = gain(of, what, to)
+    return one.predicted_ps[0] / one.before_ps[0]
+
+
 def times(of: WhatIf, what: str, to: str) -> float:
     """Return the makespan with a change over that without."""
     one = gain(of, what, to)
@@ -62,6 +68,8 @@ def test_twice_the_bandwidth_halves_what_is_bound_by_it() -> None:
     made = found(make_machine(domains=1, cores_per_domain=4), readers(8))
     assert times(made, "DRAM bandwidth", "twice") == 0.5
     assert times(made, "DRAM bandwidth", "unbounded") < 1e-3
+    assert expected(made, "DRAM bandwidth", "twice") == pytest.approx(0.5, abs=1e-3)
+    assert expected(made, "DRAM bandwidth", "unbounded") < 1e-3
     assert times(made, "speed of cores core", "twice") == 1.0
     (name,) = {each.what for each in made.gains if each.what.startswith("tasks")}
     assert times(made, name, "half") == 0.5
@@ -72,6 +80,8 @@ def test_where_cores_draw_no_more_bandwidth_gains_nothing() -> None:
     made = found(machine, readers(8))
     assert times(made, "DRAM bandwidth", "twice") == 1.0
     assert times(made, "what a core draws from DRAM", "twice") == 0.5
+    assert expected(made, "DRAM bandwidth", "twice") == 1.0
+    assert expected(made, "what a core draws from DRAM", "twice") == 0.5
 
 
 def test_latency_is_paid_once_for_each_access() -> None:
@@ -80,6 +90,7 @@ def test_latency_is_paid_once_for_each_access() -> None:
     before = made.unchanged.before_ps[0]
     assert before - gain(made, "DRAM latency", "half").after_ps[0] == 5 * 500
     assert before - gain(made, "DRAM latency", "none").after_ps[0] == 5 * 1000
+    assert before - gain(made, "DRAM latency", "half").predicted_ps[0] == 5 * 500
 
 
 def test_a_chain_gains_nothing_from_more_workers() -> None:
@@ -90,6 +101,8 @@ def test_a_chain_gains_nothing_from_more_workers() -> None:
     wide = found(machine, "independent[tasks=800]", machines__0__workers=2)
     assert times(wide, "workers", "4") == pytest.approx(0.5)
     assert times(wide, "workers", "8") == pytest.approx(0.25)
+    assert gain(wide, "workers", "8").predicted_ps == ()
+    assert gain(wide, "workers", "8").row()["predicted_percent"] is None
     (why,) = (each.why for each in found(machine, chain(2)).missing if "workers" in each.what)
     assert why == "every hardware thread has one"
 
@@ -99,6 +112,9 @@ def test_a_class_that_is_half_of_the_critical_path() -> None:
     assert times(made, "tasks a", "none") == 0.5
     assert times(made, "tasks b", "half") == 0.75
     assert times(made, "speed of cores core", "twice") == 0.5
+    assert expected(made, "tasks a", "none") == 0.5
+    assert expected(made, "tasks b", "half") == 0.75
+    assert expected(made, "speed of cores core", "twice") == 0.5
 
 
 def test_costs_of_the_runtime() -> None:
@@ -112,6 +128,9 @@ def test_costs_of_the_runtime() -> None:
     assert gain(made, "cost lock_hold", "half").gain_s == pytest.approx(free.gain_s / 2)
     assert free.gain_s == pytest.approx(gain(made, "runtime", "none").gain_s)
     assert free.gain_s == pytest.approx(50e-6, rel=0.05)
+    assert free.predicted_ps == free.after_ps
+    half = gain(made, "cost lock_hold", "half")
+    assert half.predicted_ps == half.after_ps
     (nothing,) = (each for each in made.missing if each.why == "they are 0")
     assert "steal" in nothing.what
     assert "lock_hold" not in nothing.what
@@ -125,9 +144,11 @@ def test_all_data_near() -> None:
     made = found(machine, readers(2), "work_sharing[placement=interleave]", machines__0__workers=1)
     assert made.unchanged.before_ps[0] == pytest.approx(110e9, rel=1e-6)
     assert gain(made, "remote accesses", "local").after_ps[0] == pytest.approx(20e9, rel=1e-6)
-    assert gain(made, "bandwidth of links crossbar", "twice").after_ps[0] == pytest.approx(
-        60e9, rel=1e-6
-    )
+    link = gain(made, "bandwidth of links crossbar", "twice")
+    assert link.after_ps[0] == pytest.approx(60e9, rel=1e-6)
+    assert link.predicted_ps[0] == pytest.approx(60e9, rel=1e-6)
+    near = gain(made, "remote accesses", "local")
+    assert near.predicted_ps[0] == pytest.approx(20e9, rel=1e-6)
 
 
 @pytest.mark.parametrize("backend", ["native", "simpy"])
@@ -164,6 +185,14 @@ def test_of_many_iterations_the_first_ones_are_simulated(monkeypatch: pytest.Mon
     for runs, count in ((0, 2), (1, 2), (3, 3), (6, 5)):  # of 3 runs of 5 iterations each
         monkeypatch.setitem(module.MOST_EVENTS, "native", runs * events * 3 // 5 + 10)
         assert what_if(cells).iterations == (count, 5)
+
+
+def test_runs_with_many_events_are_simulated_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alterations, "SOURCES", [alterations.near_data])
+    monkeypatch.setattr(module, "MOST_PREDICTED", 10)
+    made = found("amd_4x_opteron8380", "fork_join[depth=4]", "cilk")
+    assert [each.predicted_ps for each in made.gains] == [()]
+    assert made.rows()[0]["predicted_percent"] is None
 
 
 def test_who_divides_the_work_gets_all_iterations(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,369 @@
+"""How long the steps of a recorded schedule would take on another machine, or with other tasks.
+
+Every step keeps what nothing here explains, and what is changed about the rest follows from the
+two descriptions, that of the run and the other one:
+
+* an access takes the longer one of its operations and its flows, then its hits; operations change
+  with rates and costs, flows as below, hits with the rates and latencies of caches;
+* a flow takes its bytes at the cap of its path, and longer where others use what it crosses: then
+  as much less as the fullest of these resources, as full as it was, sustains more;
+* creation, pops, steals, locks, probes, releases and context switches change with their costs.
+
+No iteration is shorter than the time in which its bytes pass the fullest resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simsched.analysis.schedule import TAKEN, Case, Schedule
+from simsched.analysis.segments import (
+    Segments,
+    UndisturbedModel,
+    accesses_of,
+    joined,
+    per_segment,
+    share_of_moves,
+    stalls,
+)
+from simsched.engine.timings import timed
+from simsched.engine.ways import ways_of
+from simsched.machine.model import Machine
+from simsched.trace.run import Run
+from simsched.trace.schema import EventKind
+from simsched.workload.graph import TaskGraph, Workload
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+#: Parts of a flow's time below which nobody else has held it back.
+UNDISTURBED = 1e-3
+_PROCESSORS = "core_groups", "kernels", "timings"
+_MEMORY = "nodes", "paths", "links", "controllers", "caches"
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Accesses of iterations that execute one graph."""
+
+    number: int
+    graph: TaskGraph
+    segments: Segments
+    step: IntArray  # of each access
+    compute: FloatArray
+    behind: FloatArray
+    hits: FloatArray  # what the core waits for besides
+    most_hits: FloatArray
+    fault: FloatArray
+    moves: FloatArray
+
+
+class Lengths:
+    """The steps of a run in other circumstances.
+
+    Parameters
+    ----------
+    run : Run
+        A run with its event trace.
+    schedule : Schedule
+        Its schedule.
+    """
+
+    def __init__(self, run: Run, schedule: Schedule) -> None:
+        assert run.trace is not None
+        self._run, self._schedule, self._trace = run, schedule, run.trace
+        self._model = UndisturbedModel(run, run.trace)
+        steps = schedule.steps
+        self._step = np.zeros(len(run.trace), np.int64)
+        own = steps.kind != TAKEN
+        self._step[steps.row[own]] = np.flatnonzero(own)
+        share = share_of_moves(run, self._model)
+        self._parts = [self._part(*each, share) for each in _merged(run, schedule.numbers)]
+
+    def case(self, machine: Machine, workload: Workload) -> Case:
+        """Return the schedule on another machine, or with another program of as many tasks.
+
+        `workload` is what the policy's runtime executes.
+        """
+        run, schedule = self._run, self._schedule
+        other = replace(run, machine=machine, workload=timed(machine, workload))
+        length = schedule.length_ps.copy()
+        computes = other.workload is not run.workload or _differ(run.machine, machine, _PROCESSORS)
+        moves = _differ(run.machine, machine, _MEMORY)
+        model = self._model
+        if computes or moves:
+            model = UndisturbedModel(other, self._trace)
+            self._change_tasks(length, model, other)
+        if computes or moves or run.machine.costs != machine.costs:
+            for part in self._parts:
+                length[part.step] += self._accesses(part, model, other) - self._accesses(
+                    part, self._model, run
+                )
+        self._change_costs(length, model, other)
+        barrier = machine.costs.barrier_ps - run.machine.costs.barrier_ps
+        graphs = None if other.workload is run.workload else self._graphs(other)
+        return Case(
+            np.maximum(np.rint(length), 0.0),
+            np.maximum(schedule.gaps_ps + barrier, 0.0),
+            graphs,
+        )
+
+    def _graphs(self, run: Run) -> list[TaskGraph]:
+        return [run.graph_of(number) for number in self._schedule.numbers]
+
+    def _part(self, number: int, graph: TaskGraph, segments: Segments, share: float) -> _Part:
+        model = self._model
+        compute = model.compute_ps(graph, segments)
+        fault, room = stalls(model, segments, compute)
+        moves = np.where(segments.moves_page, share * room, 0.0)
+        behind = per_segment(
+            segments, segments.flow_ps + model.problem.paths.latency_ps[segments.flow_path]
+        )
+        most = model.most_hit_ps(graph, segments)
+        left = segments.length_ps - fault - moves - np.maximum(compute, behind)
+        return _Part(
+            number,
+            graph,
+            segments,
+            self._step[segments.row],
+            compute,
+            behind,
+            np.clip(left, 0.0, most),
+            most,
+            fault,
+            moves,
+        )
+
+    def _accesses(self, part: _Part, model: UndisturbedModel, run: Run) -> FloatArray:
+        """Return how long accesses take, but for what stays as it is."""
+        segments, graph = part.segments, run.graph_of(part.number)
+        size, now = (g.read_bytes + g.written_bytes for g in (part.graph, graph))
+        access = part.graph.access_ptr[segments.task] + segments.position
+        part_left = now[access] / np.maximum(size[access], 1)
+        memory = np.rint(segments.memory_bytes * part_left).astype(np.int64)
+        segments = replace(segments, memory_bytes=memory)
+        compute = part.compute
+        if model is not self._model:
+            before, after = (
+                each.operations_ps(g, segments)
+                for each, g in ((self._model, part.graph), (model, graph))
+            )
+            compute = compute * (after / np.maximum(before, 1e-300))
+        behind = part.behind
+        if model is not self._model:
+            behind = self._behind(part, model, run.machine, part_left)
+        hits = part.hits * model.most_hit_ps(graph, segments) / np.maximum(part.most_hits, 1e-300)
+        costs, before_costs = run.machine.costs, self._run.machine.costs
+        fault = part.fault * _ratio(costs.page_fault_ps, before_costs.page_fault_ps)
+        moves = part.moves * _ratio(costs.page_move_ps, before_costs.page_move_ps)
+        taken: FloatArray = np.maximum(compute, behind) + hits + fault + moves
+        return taken
+
+    def _behind(
+        self, part: _Part, model: UndisturbedModel, machine: Machine, left: FloatArray
+    ) -> FloatArray:
+        """Return how long the flows of accesses take, one after the other, with their latencies.
+
+        `left` is which part of its bytes each access has left.
+        """
+        segments, mine = part.segments, self._model
+        path = segments.flow_path
+        other = self._paths_of(model)[path]
+        core = mine.rates.core(segments.worker[segments.flow_segment], segments.flow_row)
+        busy = mine.cap_level[core]
+        share = left[segments.flow_segment]
+        before = segments.flow_ps
+        least = segments.flow_bytes / mine.problem.paths.cap[path, busy]
+        lower = segments.flow_bytes * share / model.problem.paths.cap[other, busy]
+        end = segments.flow_end_ps.astype(np.float64)
+        thread = self._run.worker_thread
+        ways, others = ways_of(self._run.machine, thread), ways_of(machine, thread)
+        full = mine.bottlenecks.fullest(ways, path, end - before, end)
+        faster = others.bytes_per_s / ways.bytes_per_s
+        fuller = mine.bottlenecks.fullest(others, other, end - before, end, faster)
+        # Who was held back goes on as fast as the fullest resource lets it, the others until then.
+        held = before > least * (1.0 + UNDISTURBED)
+        limit = np.where(held, fuller / np.maximum(full, 1e-300), np.minimum(fuller, 1.0))
+        now = np.maximum(lower, before * share * limit)
+        was = np.where(held, before, np.maximum(least, before * np.minimum(full, 1.0)))
+        taken = np.maximum(before + now - was, 0.0) + model.problem.paths.latency_ps[other]
+        return per_segment(segments, taken)
+
+    def _paths_of(self, model: UndisturbedModel) -> IntArray:
+        """Return for every path of the run which one it is in another model."""
+        mine, other = self._model.problem.paths, model.problem.paths
+        found = np.zeros(mine.n_paths, np.int64)
+        for name in ("copy", "write", "hit", "access"):
+            before, after = getattr(mine, name).ravel(), getattr(other, name).ravel()
+            found[before[before >= 0]] = after[before >= 0]
+        return found
+
+    def _change_tasks(self, length: FloatArray, model: UndisturbedModel, run: Run) -> None:
+        """Change how long tasks without accesses compute, and others before these."""
+        schedule, steps = self._schedule, self._schedule.steps
+        starts = np.isin(steps.kind, (EventKind.TASK_START, EventKind.TASK_RESUME))
+        own = np.flatnonzero(starts & (schedule.length_ps > 0))
+        if not len(own):
+            return
+        joins = np.zeros(len(starts), bool)
+        joins[schedule.joins] = True
+        where = steps.worker[own], steps.row[own], steps.row[own + 1], schedule.time_ps[own]
+        taken = [
+            each.rates.time_ps(
+                *where,
+                self._operations(own, joins[own], each.rates.kind(*where[:2]), of),
+            )
+            for each, of in ((self._model, self._run), (model, run))
+        ]
+        before = np.minimum(taken[0], schedule.length_ps[own])
+        length[own] += before * (taken[1] / np.maximum(taken[0], 1e-300) - 1.0) * (taken[0] > 0)
+        if run.machine.copies_data:
+            waits = schedule.length_ps[own] - before
+            length[own] += waits * (_copies(run.machine, self._run.machine) - 1.0)
+
+    def _operations(
+        self, own: IntArray, joins: NDArray[np.bool_], kind: NDArray[np.int32], run: Run
+    ) -> FloatArray:
+        """Return the operations of bodies and joins: of steps on kinds of processors."""
+        ops = np.zeros(len(own))
+        task, place = self._schedule.task[own], self._schedule.iteration[own]
+        for number, graph in _distinct(self._graphs(run)):
+            chosen = np.isin(place, number)
+            rows, tasks = kind[chosen], task[chosen]
+            ops[chosen] = np.where(
+                joins[chosen], graph.join_ops[rows, tasks], graph.ops[rows, tasks]
+            )
+        return np.where(np.isfinite(ops), ops, 0.0)
+
+    def _change_costs(self, length: FloatArray, model: UndisturbedModel, run: Run) -> None:
+        """Change what the runtime takes."""
+        schedule, kind = self._schedule, self._schedule.steps.kind
+        doing = kind[schedule.doing]
+        whole = np.bincount(schedule.doing, schedule.length_ps, len(kind)).astype(np.float64)
+        changed = np.where(whole > 0, whole, 1.0)
+        for number, change in (
+            (EventKind.SPAWN, self._spawned),
+            (EventKind.TASK_END, self._released),
+            (EventKind.ACQUIRE, self._acquired),
+            (EventKind.STEAL, self._acquired),
+            (EventKind.PREEMPT, self._switched),
+            (EventKind.KILL, self._switched),
+            (TAKEN, self._switched),
+        ):
+            own = np.flatnonzero((kind == number) & (whole > 0))
+            if len(own):
+                changed[own] = change(own, whole[own], model, run)
+        runtime = np.isin(doing, (EventKind.SPAWN, EventKind.TASK_END, EventKind.ACQUIRE))
+        runtime |= np.isin(doing, (EventKind.STEAL, EventKind.PREEMPT, EventKind.KILL, TAKEN))
+        factor = (changed / np.where(whole > 0, whole, 1.0))[schedule.doing]
+        length[runtime] *= factor[runtime]
+
+    def _spawned(
+        self, own: IntArray, whole: FloatArray, model: UndisturbedModel, run: Run
+    ) -> FloatArray:
+        """Return what creations take: the runtime, then what the program does for a child."""
+        events, steps = self._trace.events, self._schedule.steps
+        row, worker = steps.row[own], steps.worker[own]
+        costs, before = run.machine.costs, self._run.machine.costs
+        parent_first = events["arg1"][row] > 0
+        fixed = np.where(parent_first, before.spawn_parent_first_ps, before.spawn_child_first_ps)
+        now = np.where(parent_first, costs.spawn_parent_first_ps, costs.spawn_child_first_ps)
+        paid = np.minimum(whole, fixed)
+        child, place = events["arg0"][row].astype(np.int64), self._schedule.iteration[own]
+        mine, share = np.zeros(len(own)), np.ones(len(own))
+        others = self._graphs(run)
+        for number, graph in _distinct(self._graphs(self._run)):
+            chosen = np.isin(place, number)
+            mine[chosen] = graph.creation_ops[child[chosen]]
+            share[chosen] = others[number[0]].creation_ops[child[chosen]]
+        share = np.where(mine > 0, share / np.maximum(mine, 1e-300), 1.0)
+        if model is not self._model:
+            where = worker, row, row, self._schedule.time_ps[own], np.ones(len(own))
+            share *= model.rates.time_ps(*where) / self._model.rates.time_ps(*where)
+        return paid * now / np.maximum(fixed, 1) + (whole - paid) * share
+
+    def _released(
+        self, own: IntArray, whole: FloatArray, model: UndisturbedModel, run: Run
+    ) -> FloatArray:
+        """Return what pushes of successors take: each, then locks."""
+        costs, before = run.machine.costs, self._run.machine.costs
+        ready = np.bincount(self._schedule.doing, minlength=len(self._schedule.doing))[own] - 1
+        paid = np.minimum(whole, ready * before.push_ps)
+        locks = (whole - paid) * _ratio(costs.lock_hold_ps, before.lock_hold_ps)
+        return paid * _ratio(costs.push_ps, before.push_ps) + locks
+
+    def _acquired(
+        self, own: IntArray, whole: FloatArray, model: UndisturbedModel, run: Run
+    ) -> FloatArray:
+        """Return what pops and steals take: themselves, and probes or locks before."""
+        costs, before = run.machine.costs, self._run.machine.costs
+        kind, row = self._schedule.steps.kind[own], self._schedule.steps.row[own]
+        distance = np.maximum(self._trace.events["arg1"][row], 0)
+        fixed, now = (
+            np.where(kind == EventKind.STEAL, _by_distance(c.steal_ps, distance), c.pop_ps)
+            for c in (before, costs)
+        )
+        paid = np.minimum(whole, fixed)
+        probes = _ratio(sum(costs.steal_probe_ps), sum(before.steal_probe_ps))
+        locks = _ratio(costs.lock_hold_ps, before.lock_hold_ps)
+        # Thieves have probed other pools before, the others have waited for a lock.
+        probed = (kind == EventKind.STEAL) & any(before.steal_probe_ps)
+        probed |= before.lock_hold_ps == 0
+        return paid * now / np.maximum(fixed, 1) + (whole - paid) * np.where(probed, probes, locks)
+
+    def _switched(
+        self, own: IntArray, whole: FloatArray, model: UndisturbedModel, run: Run
+    ) -> FloatArray:
+        """Return what changes of context take."""
+        costs, before = run.machine.costs, self._run.machine.costs
+        paid = np.minimum(whole, before.context_switch_ps)
+        return paid * _ratio(costs.context_switch_ps, before.context_switch_ps) + whole - paid
+
+
+def _ratio(now: float, before: float) -> float:
+    return now / before if before else 1.0
+
+
+def _by_distance(costs: Sequence[int], distance: IntArray) -> IntArray:
+    return np.array(costs, np.int64)[np.minimum(distance, len(costs) - 1)]
+
+
+def _copies(machine: Machine, before: Machine) -> float:
+    """Return how much longer copies take: as much as they do over the links that change most."""
+    pairs = zip(machine.links, before.links, strict=True)
+    return min((b.bandwidth_bytes_per_s / n.bandwidth_bytes_per_s for n, b in pairs), default=1.0)
+
+
+def _differ(one: Machine, other: Machine, names: Sequence[str]) -> bool:
+    return any(
+        getattr(one, name) is not getattr(other, name)
+        and getattr(one, name) != getattr(other, name)
+        for name in names
+    )
+
+
+def _distinct(graphs: Sequence[TaskGraph]) -> list[tuple[IntArray, TaskGraph]]:
+    """Return every graph once, with the places of the iterations that execute it."""
+    places: dict[int, list[int]] = {}
+    for place, graph in enumerate(graphs):
+        places.setdefault(id(graph), []).append(place)
+    return [(np.array(each), graphs[each[0]]) for each in places.values()]
+
+
+def _merged(run: Run, numbers: Sequence[int]) -> Iterator[tuple[int, TaskGraph, Segments]]:
+    """Yield the accesses of iterations that follow each other and execute one graph, together."""
+    together: list[Segments] = []
+    first, last = 0, None
+    for number, (graph, segments) in zip(numbers, accesses_of(run), strict=True):
+        if last is not None and graph is not last:
+            yield first, last, joined(together)
+            together = []
+        if not together:
+            first = number
+        together.append(segments)
+        last = graph
+    if last is not None:
+        yield first, last, joined(together)
