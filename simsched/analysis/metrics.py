@@ -9,7 +9,10 @@ the release of a successor when the last task ends is counted with the whole pay
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import fields
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -49,6 +52,7 @@ LINE_BYTES = 64
 
 CACHE_COUNTS = ("cache_hits", "cache_misses", "cache_hit_bytes", "cache_missing_bytes")
 _PARTS = ("busy", "spawn", "acquire", "migrate")
+N_KEPT = 32  #: machines of which something is kept
 
 
 def run_metrics(
@@ -133,15 +137,16 @@ def _times(summary: Summary, machine: Machine) -> dict[str, Any]:
     overhead += summary.decision_ps
     work = summary.policy_ps + summary.decision_ps
     whole = max(1, summary.makespan_ps)
+    kept = length[real]
     return {
         "makespan_s": summary.makespan_ps * PER_PS,
         "tasks": summary.n_tasks,
         "events": summary.n_events,
-        "iterations": int(real.sum()),
+        "iterations": len(kept),
         "initialisation_s": float(length[~real].sum()),
-        "iteration_mean_s": float(length[real].mean()) if real.any() else 0.0,
-        "iteration_first_s": float(length[real][0]) if real.any() else 0.0,
-        "iteration_last_s": float(length[real][-1]) if real.any() else 0.0,
+        "iteration_mean_s": float(kept.mean()) if len(kept) else 0.0,
+        "iteration_first_s": float(kept[0]) if len(kept) else 0.0,
+        "iteration_last_s": float(kept[-1]) if len(kept) else 0.0,
         "iteration_s": length.tolist(),
         "between_iterations_s": between * PER_PS,
         "policy_overhead_s": overhead * PER_PS,
@@ -179,33 +184,34 @@ def _worker_times(summary: Summary) -> dict[str, Any]:
     data is no part of `busy_s`; waits for pages are not counted per worker: `worker_busy_s` has
     them.
     """
-    parts = {name: getattr(summary, f"worker_{name}_ps") for name in _PARTS}
-    idle = np.full(len(summary.worker_busy_ps), summary.makespan_ps, np.int64)
-    for part in parts.values():
-        idle -= part
-    parts["idle"] = np.maximum(idle, 0)
+    used = np.array([getattr(summary, f"worker_{name}_ps") for name in _PARTS])
+    idle = np.maximum(summary.makespan_ps - used.sum(axis=0), 0)
+    table = np.vstack([used, idle])
     total = max(1, summary.makespan_ps * len(idle))
     row: dict[str, Any] = {"workers": len(idle)}
-    sums = {name: int(part.sum()) for name, part in parts.items()}
+    sums: dict[str, int] = dict(zip((*_PARTS, "idle"), table.sum(axis=1).tolist(), strict=True))
     sums["migrate"] += summary.page_fault_ps
     sums["busy"] = max(0, sums["busy"] - summary.page_fault_ps)
     row |= {f"{name}_s": part * PER_PS for name, part in sums.items()}
     row |= {f"{name}_percent": 100.0 * part / total for name, part in sums.items()}
-    busy = parts["busy"]
-    row["busy_imbalance"] = float(busy.max() / busy.mean()) if busy.any() else 1.0
-    for name in ("busy", "acquire", "idle"):
-        row[f"worker_{name}_s"] = (parts[name] * PER_PS).tolist()
+    busy = summary.worker_busy_ps
+    longest = busy.max()
+    row["busy_imbalance"] = float(longest / busy.mean()) if longest > 0 else 1.0
+    of_worker = dict(zip(sums, (table * PER_PS).tolist(), strict=True))
+    row |= {f"worker_{name}_s": of_worker[name] for name in ("busy", "acquire", "idle")}
     return row
 
 
-def memory_kinds(machine: Machine) -> dict[str, list[int]]:
+@lru_cache(maxsize=N_KEPT)
+def memory_kinds(machine: Machine) -> Mapping[str, tuple[int, ...]]:
     """Return the nodes of each memory kind, kinds in order of first appearance."""
-    kinds: dict[str, list[int]] = {}
+    kinds: dict[str, tuple[int, ...]] = {}
     for index, node in enumerate(machine.nodes):
-        kinds.setdefault(node.kind, []).append(index)
-    return kinds
+        kinds[node.kind] = (*kinds.get(node.kind, ()), index)
+    return MappingProxyType(kinds)
 
 
+@lru_cache(maxsize=N_KEPT)
 def local_nodes(machine: Machine) -> NDArray[np.bool_]:
     """Return which nodes are local to which domain; shape (n_domains, n_nodes).
 
@@ -214,7 +220,16 @@ def local_nodes(machine: Machine) -> NDArray[np.bool_]:
     home = np.array([-1 if node.domain is None else node.domain for node in machine.nodes])
     domains = np.arange(machine.n_domains)[:, None]
     local: NDArray[np.bool_] = (home[None, :] == domains) | (home[None, :] < 0)
+    local.flags.writeable = False
     return local
+
+
+@lru_cache(maxsize=N_KEPT)
+def _domains_of_sockets(machine: Machine) -> NDArray[np.int64]:
+    """Return 1 for each domain that a socket has; shape (n_sockets, n_domains)."""
+    sockets = np.arange(machine.n_sockets)[:, None]
+    found: NDArray[np.int64] = (sockets == machine.domain_socket[None, :]).astype(np.int64)
+    return found
 
 
 def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
@@ -227,11 +242,13 @@ def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
     `local_percent` is R_loc^HW of Drebes et al., *Scalable Task Parallelism for NUMA: A Uniform
     Abstraction for Coordinated Scheduling and Memory Management*, PACT 2016, section 5.
     """
-    local = local_nodes(machine)
+    of_node = summary.node_bytes.sum(axis=1)  # by iteration
     moved = summary.node_bytes.sum(axis=0)
-    near_by_iteration = np.where(local, summary.node_bytes, 0).sum(axis=(1, 2))
-    by_iteration = summary.node_bytes.sum(axis=(1, 2))
-    all_bytes, near = int(moved.sum()), int(moved[local].sum())
+    near_moved = np.where(local_nodes(machine), moved, 0)
+    near_by_iteration = np.where(local_nodes(machine), summary.node_bytes, 0).sum(axis=(1, 2))
+    by_iteration, by_domain = of_node.sum(axis=1), moved.sum(axis=1)
+    near_by_domain = near_moved.sum(axis=1)
+    all_bytes, near = int(by_domain.sum()), int(near_by_domain.sum())
     row: dict[str, Any] = {
         "requested_bytes": summary.requested_bytes,
         "memory_bytes": all_bytes,
@@ -241,18 +258,19 @@ def _traffic(summary: Summary, machine: Machine) -> dict[str, Any]:
         "local_percent": 100.0 * near / max(1, all_bytes),
         "iteration_local_bytes": near_by_iteration.tolist(),
         "iteration_remote_bytes": (by_iteration - near_by_iteration).tolist(),
-        "domain_local_bytes": np.where(local, moved, 0).sum(axis=1).tolist(),
-        "domain_remote_bytes": np.where(local, 0, moved).sum(axis=1).tolist(),
+        "domain_local_bytes": near_by_domain.tolist(),
+        "domain_remote_bytes": (by_domain - near_by_domain).tolist(),
     }
     seconds = max(1, summary.makespan_ps) * PER_PS
+    whole, close = moved.sum(axis=0).tolist(), near_moved.sum(axis=0).tolist()
+    moved_itself = of_node - summary.node_hit_bytes
     for kind, nodes in memory_kinds(machine).items():
         name = kind.lower()
-        part = moved[:, nodes]
-        row[f"local_{name}_bytes"] = int(part[local[:, nodes]].sum())
-        row[f"remote_{name}_bytes"] = int(part[~local[:, nodes]].sum())
-        row[f"{name}_percent"] = 100.0 * int(part.sum()) / max(1, all_bytes)
-        own = summary.node_bytes[:, :, nodes].sum(axis=(1, 2))
-        own = own - summary.node_hit_bytes[:, nodes].sum(axis=1)
+        part, own_part = sum(whole[node] for node in nodes), sum(close[node] for node in nodes)
+        row[f"local_{name}_bytes"] = own_part
+        row[f"remote_{name}_bytes"] = part - own_part
+        row[f"{name}_percent"] = 100.0 * part / max(1, all_bytes)
+        own = moved_itself[:, nodes].sum(axis=1)
         row[f"{name}_bytes_per_s"] = int(own.sum()) / seconds
         row[f"iteration_{name}_bytes"] = own.tolist()
     return row
@@ -321,8 +339,7 @@ def _straggler(summary: Summary, machine: Machine) -> dict[str, Any]:
     moved = summary.node_bytes[real].sum(axis=0)
     near = np.where(local_nodes(machine), moved, 0).sum(axis=1)
     missing = summary.cache_missing_bytes[real].sum(axis=0)
-    sockets = np.arange(machine.n_sockets)[:, None] == machine.domain_socket[None, :]
-    of_socket = sockets.astype(np.int64)
+    of_socket = _domains_of_sockets(machine)
     local, total = of_socket @ near, of_socket @ moved.sum(axis=1)
     takes_part = total > 0
     found = int(np.where(takes_part, local, np.iinfo(np.int64).max).argmin())

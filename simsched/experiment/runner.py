@@ -210,10 +210,14 @@ def directories(*paths: Path | None) -> Iterator[None]:
 def _stored(study: Study, store: Store, events: Path | None) -> dict[str, dict[str, Any]]:
     """Return the stored rows; where events are wanted, only those whose events are there too."""
     rows: dict[str, dict[str, Any]] = {}
+    known, in_files = store.keys(), {}
     for cell in study.cells:
-        if cell.key in rows or not (
-            is_in_files(cell.policy_model) and cell.workload_source.in_files
-        ):
+        if cell.key in rows or cell.key not in known:
+            continue
+        policy = cell.policy_model
+        if id(policy) not in in_files:
+            in_files[id(policy)] = is_in_files(policy)
+        if not (in_files[id(policy)] and cell.workload_source.in_files):
             continue  # nobody knows what else the code in a notebook's cells uses
         if events is not None and not events_path(events, cell.key).exists():
             continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ class Store:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self._lines: dict[str, tuple[Path, int]] | None = None
+        self._own: _Own | None = None
 
     def keys(self) -> set[str]:
         """Return the keys of all rows that are there now, complete or not."""
@@ -58,18 +60,10 @@ class Store:
     def save(self, key: str, row: dict[str, Any]) -> None:
         """Append a row to the file of this process."""
         path, line = self.directory / f"{HOST}.{os.getpid()}.jsonl", _line(key, row)
-        with naming(path), path.open("ab", buffering=0) as file:
-            before = file.tell()
-            if before and _is_cut_short(path):
-                line = b"\n" + line
-            try:
-                while line:
-                    line = line[file.write(line) :]
-            except OSError:
-                file.truncate(before)
-                if before == 0:
-                    path.unlink()
-                raise
+        with naming(path):
+            if self._own is None or self._own.path != path or self._own.is_gone():
+                self._own = _Own(path)
+            self._own.append(line)
 
     def _found(self) -> list[tuple[str, tuple[Path, int]]]:
         """Return the beginning of each line by the key that stands in it, the last written last."""
@@ -93,11 +87,34 @@ def _line(key: str, row: dict[str, Any]) -> bytes:
     return f'{head}, "row": {text}}}\n'.encode()
 
 
-def _is_cut_short(path: Path) -> bool:
-    """Return whether a file of an earlier process with the same number ends within a line."""
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read() != b"\n"
+class _Own:
+    """The file of this process, open: to open it takes longer than to write a line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        weakref.finalize(self, os.close, self._file)
+        size = os.fstat(self._file).st_size
+        #: Whether an earlier process with the same number has left it within a line.
+        self._is_cut_short = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
+
+    def is_gone(self) -> bool:
+        """Return whether somebody has removed it."""
+        return os.fstat(self._file).st_nlink == 0
+
+    def append(self, line: bytes) -> None:
+        """Write a line, or nothing."""
+        before = os.fstat(self._file).st_size
+        rest = b"\n" + line if self._is_cut_short else line
+        try:
+            while rest:
+                rest = rest[os.write(self._file, rest) :]
+        except OSError:
+            os.ftruncate(self._file, before)
+            if before == 0:
+                self.path.unlink()
+            raise
+        self._is_cut_short = False
 
 
 def _age(path: Path) -> tuple[int, str]:

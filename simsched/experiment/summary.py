@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,11 @@ from simsched.experiment.schema import Experiment, labels
 from simsched.files.errors import ConfigurationError, unknown_name
 
 CONFIDENCE = 0.95
+_SWEEP = "sweep."  #: begin the columns of swept keys
 Row = Mapping[str, Any]
+#: What rows that differ in their seed have in common.
+Group = tuple[str, ...]
+Groups = dict[Group, list[Row]]
 
 
 @dataclass(frozen=True)
@@ -80,8 +85,9 @@ def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] =
     check_metrics(rows, experiment.metrics)
     baseline = experiment.baseline or labels(experiment.policies)[0]
     lines = []
-    same = _same(rows)
-    for members, pairs in beside_baseline(rows, baseline, others):
+    groups = grouped(rows)
+    same = _same(groups)
+    for group, members, pairs in _beside(groups, baseline, others):
         metrics = {
             name: estimate([float(row[name]) for row in members if row.get(name) is not None])
             for name in dict.fromkeys(["makespan_s", *experiment.metrics])
@@ -98,7 +104,7 @@ def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] =
                     [100.0 * (1.0 - mine / other) for mine, other in pairs if other]
                 ),
                 misfits=misfits_of(members),
-                same_as=same.get(_group(members[0]), ""),
+                same_as=same.get(group, ""),
                 tasks=sum(int(row.get("tasks") or 0) for row in members),
             )
         )
@@ -111,11 +117,11 @@ def misfits_of(rows: Sequence[Row]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one for text in texts for one in text.split(JOINT) if one))
 
 
-def _same(rows: Sequence[Row]) -> dict[tuple[str, ...], str]:
+def _same(groups: Groups) -> dict[Group, str]:
     """Return the first policy whose runs were the same, by the groups of which there is one."""
     first: dict[tuple[object, ...], str] = {}
     found = {}
-    for group, members in grouped(rows).items():
+    for group, members in groups.items():
         hashes = [row.get("decisions_hash") for row in members]
         if all(hashes):
             *place, policy = group
@@ -126,9 +132,9 @@ def _same(rows: Sequence[Row]) -> dict[tuple[str, ...], str]:
     return found
 
 
-def grouped(rows: Sequence[Row]) -> dict[tuple[str, ...], list[Row]]:
+def grouped(rows: Sequence[Row]) -> Groups:
     """Return the rows that differ in nothing but their seed, together."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
+    groups: Groups = {}
     for row in rows:
         groups.setdefault(_group(row), []).append(row)
     return groups
@@ -141,34 +147,42 @@ def beside_baseline(
 
     The baseline may be among other runs.
     """
-    groups = grouped(rows)
+    for _, members, pairs in _beside(grouped(rows), baseline, others):
+        yield members, pairs
+
+
+def _beside(
+    groups: Groups, baseline: str, others: Sequence[Row]
+) -> Iterator[tuple[Group, list[Row], list[tuple[float, float]]]]:
     bases = grouped(others) | groups
     for key, members in groups.items():
         base = {row["seed"]: row["makespan_s"] for row in bases.get((*key[:-1], baseline), ())}
         both = [(row["makespan_s"], base.get(row["seed"])) for row in members]
-        yield members, [(mine, other) for mine, other in both if other is not None]
+        yield key, members, [(mine, other) for mine, other in both if other is not None]
 
 
 def check_metrics(rows: Sequence[Row], metrics: Sequence[str]) -> None:
     """Raise ConfigurationError unless every metric is a number in some row."""
-    known = dict.fromkeys(
-        name
-        for row in rows
-        for name, value in row.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    )
     for name in metrics:
-        if rows and name not in known:
-            raise ConfigurationError(unknown_name("metric", name, known))
+        if rows and not any(_is_number(row.get(name)) for row in rows):
+            known = (key for row in rows for key, value in row.items() if _is_number(value))
+            raise ConfigurationError(unknown_name("metric", name, dict.fromkeys(known)))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def swept(row: Row) -> dict[str, Any]:
     """Return the swept keys of a row."""
-    return {
-        key.removeprefix("sweep."): value for key, value in row.items() if key.startswith("sweep.")
-    }
+    return {key.removeprefix(_SWEEP): row[key] for key in _swept_keys(tuple(row))}
 
 
-def _group(row: Row) -> tuple[str, ...]:
+@lru_cache(maxsize=32)  # the rows of a study have the same columns, a hundred of them
+def _swept_keys(columns: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(key for key in columns if key.startswith(_SWEEP))
+
+
+def _group(row: Row) -> Group:
     """Return what rows of different seeds have in common; the policy comes last."""
     return (row["machine"], row["workload"], repr(swept(row)), row["policy"])

@@ -153,11 +153,12 @@ def serve(requests: IO[bytes], answers: IO[bytes], storing: Lock) -> None:
 
     def rows(request: Request) -> Iterator[Answer]:
         check_code(request.code)
+        store = Store(request.store)
         for cell in unpacked(request.cells):
             check_policy(cell)
             row = run_cell(cell, request.events, report)
             with storing:
-                Store(request.store).save(cell.key, row)
+                store.save(cell.key, row)
             yield Answer(row=row)
 
     while True:

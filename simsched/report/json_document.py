@@ -23,6 +23,10 @@ def finite(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    if type(value) is list:
+        kinds = {*map(type, value)}
+        if kinds <= _AS_IT_IS or (kinds == {float} and all(map(math.isfinite, value))):
+            return value.copy()
     if isinstance(value, Mapping):
         return {str(key): finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

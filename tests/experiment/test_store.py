@@ -77,3 +77,20 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"cells/.*\.jsonl: cannot be written: Not a dir"):
         Store(tmp_path / "cells").save("a", ROW)
     assert Store(tmp_path / "nowhere").load("a") is None
+
+
+def test_a_file_that_somebody_removes_is_made_again(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.save("a", ROW)
+    file_of(tmp_path).unlink()
+    store.save("b", ROW)
+    assert Store(tmp_path).keys() == {"b"}
+    assert Store(tmp_path).load("b") == ROW
+
+
+def test_stores_of_one_process_share_a_file(tmp_path: Path) -> None:
+    first, second = Store(tmp_path), Store(tmp_path)
+    for number in range(6):
+        (first if number % 2 else second).save(str(number), ROW)
+    assert Store(tmp_path).keys() == {*"012345"}
+    assert len(file_of(tmp_path).read_bytes().splitlines()) == 6

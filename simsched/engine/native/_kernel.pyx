@@ -392,52 +392,53 @@ cdef class NativeBackend:
             end_ps=m.end_ps,
             group_bytes=_copy(m.group_bytes, (m.n_counter_groups, self.c_problem.n_node_kinds, 2), np.int64),
             group_missing_bytes=_copy(
-                m.group_missing_bytes, (m.n_counter_groups, self.problem.n_levels), np.int64
+                m.group_missing_bytes, (m.n_counter_groups, self.c_problem.n_levels), np.int64
             ),
             samples=_copy(m.samples, (self.c_problem.n_blocks, m.n_samples), np.int64),
             block_home=_copy(m.block_home, (self.c_problem.n_blocks,), np.int32),
-            node_used_bytes=_copy(m.node_used_bytes, (self.problem.n_nodes,), np.int64),
+            node_used_bytes=_copy(m.node_used_bytes, (self.c_problem.n_nodes,), np.int64),
             executed_by=_copy(m.executed_by, (m.n_tasks,), np.int32),
             executed_ps=_copy(m.executed_ps, (0 if m.executed_ps is NULL else m.n_tasks,), np.int64),
-            path_bytes=_copy(ssk_sim_summary(self.sim).path_bytes, (len(self.problem.paths.latency_ps),), np.int64),
+            path_bytes=_copy(ssk_sim_summary(self.sim).path_bytes, (self.c_problem.n_paths,), np.int64),
         )
 
     def summary(self):
         """Return the counters of the whole run."""
         cdef ssk_summary_t s = ssk_sim_summary(self.sim)
-        cdef int32_t i
-        n_levels, n_distances = self.problem.n_levels, self.problem.n_distances
+        cdef ssk_problem_t *p = &self.c_problem
+        cdef int32_t i, n = s.n_iterations
         # hits, misses, hit bytes, missing bytes
-        cached = _copy(s.cache_counts, (s.n_iterations, self.problem.n_domains, n_levels, 4), np.int64)
-        spans = np.array(
-            [(s.iterations[i].number, s.iterations[i].start_ps, s.iterations[i].end_ps)
-             for i in range(s.n_iterations)], np.int64
-        ).reshape(-1, 3)
-        overhead = np.zeros(len(spans), np.int64)
-        overhead[: max(0, len(spans) - 1)] = spans[1:, 1] - spans[: max(0, len(spans) - 1), 2]
-        workers = np.empty((self.c_problem.n_workers, sizeof(ssk_worker_counters_t) // sizeof(int64_t)), np.int64)
+        cached = _copy(s.cache_counts, (n, p.n_domains, p.n_levels, 4), np.int64)
+        iteration = np.empty(n, np.int32)
+        spans = np.zeros((3, n), np.int64)  # start, end, what passes until the next one
+        cdef int32_t[:] number = iteration
+        cdef int64_t[:, :] span = spans
+        for i in range(n):
+            number[i] = s.iterations[i].number
+            span[0, i], span[1, i] = s.iterations[i].start_ps, s.iterations[i].end_ps
+            if i > 0:
+                span[2, i - 1] = s.iterations[i].start_ps - s.iterations[i - 1].end_ps
+        workers = np.empty((p.n_workers, sizeof(ssk_worker_counters_t) // sizeof(int64_t)), np.int64)
         cdef ssk_worker_counters_t *each = <ssk_worker_counters_t *>cnp.PyArray_DATA(<cnp.ndarray>workers)
-        for i in range(self.c_problem.n_workers):
+        for i in range(p.n_workers):
             each[i] = ssk_sim_worker_counters(self.sim, i)
         return Summary(
-            makespan_ps=int(spans[len(spans) - 1, 2]) if len(spans) else 0,
-            iteration=spans[:, 0].astype(np.int32),
-            iteration_start_ps=spans[:, 1].copy(),
-            iteration_end_ps=spans[:, 2].copy(),
-            iteration_overhead_ps=overhead,
+            makespan_ps=s.iterations[n - 1].end_ps if n else 0,
+            iteration=iteration,
+            iteration_start_ps=spans[0],
+            iteration_end_ps=spans[1],
+            iteration_overhead_ps=spans[2],
             **by_worker(workers),
-            node_bytes=_copy(
-                s.node_bytes, (s.n_iterations, self.problem.n_domains, self.problem.n_nodes), np.int64
-            ),
-            node_hit_bytes=_copy(s.node_hit_bytes, (s.n_iterations, self.problem.n_nodes), np.int64),
-            path_bytes=_copy(s.path_bytes, (len(self.problem.paths.latency_ps),), np.int64),
+            node_bytes=_copy(s.node_bytes, (n, p.n_domains, p.n_nodes), np.int64),
+            node_hit_bytes=_copy(s.node_hit_bytes, (n, p.n_nodes), np.int64),
+            path_bytes=_copy(s.path_bytes, (p.n_paths,), np.int64),
             cache_hits=cached[..., 0].copy(),
             cache_misses=cached[..., 1].copy(),
             cache_hit_bytes=cached[..., 2].copy(),
             cache_missing_bytes=cached[..., 3].copy(),
-            steals=_copy(s.steals, (n_distances,), np.int64),
-            failed_probes=_copy(s.failed_probes, (n_distances,), np.int64),
-            node_peak_bytes=_copy(s.node_peak_bytes, (self.problem.n_nodes,), np.int64),
+            steals=_copy(s.steals, (p.n_distances,), np.int64),
+            failed_probes=_copy(s.failed_probes, (p.n_distances,), np.int64),
+            node_peak_bytes=_copy(s.node_peak_bytes, (p.n_nodes,), np.int64),
             **s.counters,
             managed_bytes=np.array([s.managed_bytes[0], s.managed_bytes[1]], np.int64),
         )

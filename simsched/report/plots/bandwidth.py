@@ -88,7 +88,7 @@ def _series(
         for index in range(begin, begin + len(machine.links)):
             yield ways.names[index], ways.weights(index), float(ways.bytes_per_s[index]), None
         return
-    groups: Mapping[str, list[int]] = memory_kinds(machine)
+    groups = {kind: [*nodes] for kind, nodes in memory_kinds(machine).items()}
     if by == "node":
         groups = {node.name: [index] for index, node in enumerate(machine.nodes)}
     for name, members in groups.items():
