@@ -154,6 +154,11 @@ def _cholesky(tiles: int, makespan_s: float) -> Size:
     return Size(tiles, tasks, makespan_s, events, recorded=True)
 
 
+def _lu(tiles: int, policy: str) -> Size:
+    tasks = tiles**2 + tiles * (tiles + 1) * (2 * tiles + 1) // 6  # the former write the matrix
+    return Size(tiles, tasks, None, RECORDED[f"{policy} {tiles} tiles"], recorded=True)
+
+
 def _tree(depth: int, workers: int) -> Size:
     events = RECORDED[f"tree {depth} {workers}"]
     return Size(depth, 2 ** (depth + 1) - 1, None, events, recorded=True)
@@ -198,7 +203,15 @@ RECORDED = {
     "tree 19 256": 5_775_476,
     "tree 19 1024": 5_791_508,
     "tree 22 64": 46_139_863,
+    "dm 12 tiles": 11_964,
+    "dm 40 tiles": 371_764,
+    "dmda 12 tiles": 11_964,
+    "dmda 40 tiles": 371_764,
+    "dmdas 12 tiles": 11_964,
+    "dmdas 40 tiles": 371_764,
 }
+#: Policies of a runtime whose decisions are measured.
+RUNTIMES = ("dm", "dmda", "dmdas")
 #: Flows that go to the worker's own controller, of the first N drawn for `remote_flows`.
 FLOWS_AT_HOME = {10_000: 7_021, 100_000: 70_364, 200_000: 140_388, 1_000_000: 700_798}
 #: 10^6 coupled flows on 256 workers amplify rounding: no engine that computes in doubles can come
@@ -326,6 +339,23 @@ def _schedule_cases() -> list[Case]:
     ]
 
 
+def _runtime_cases() -> list[Case]:
+    """Return a factorisation under policies of a task runtime with queues of its own."""
+    return [
+        Case(
+            f"{policy}-64",
+            with_workers(instances.runtime, 64, policy=policy),
+            64,
+            _lu(40, policy),
+            _lu(12, policy),
+            4,
+            (Budget("tasks_per_cpu_s", 5e5),),
+            compare=True,
+        )
+        for policy in RUNTIMES
+    ]
+
+
 def _heat_cases() -> list[Case]:
     """Return HEAT on Knights Landing, with and without its event trace."""
     return [
@@ -442,6 +472,7 @@ CASES: tuple[Case, ...] = (
     *_flow_cases(),
     *_graph_cases(),
     *_schedule_cases(),
+    *_runtime_cases(),
     *_heat_cases(),
     *_growth_cases(),
     *_scale_cases(),

@@ -60,6 +60,12 @@ def cholesky(tiles: int, *, workers: int) -> Instance:
     return Instance(equal_cores(workers), _bench("cholesky", tiles=tiles), CentralQueue())
 
 
+def runtime(tiles: int, *, workers: int, policy: str) -> Instance:
+    """Return an LU factorisation under a policy of a task runtime with queues of its own."""
+    workload = generate_workload("lu", {"tiles": tiles, "tile_size": 256})
+    return Instance(equal_cores(workers), workload, make_policy(policy))
+
+
 def stealing(depth: int, *, workers: int) -> Instance:
     """Return a binary spawn tree of the given depth under random stealing."""
     workload = generate_workload("fork_join", {"depth": depth, "leaf_costs": "uniform"})

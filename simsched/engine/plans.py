@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.interface.plan import BY_PRIORITY, IN_ORDER, ResolvedOrder, ResolvedPlan
 from simsched.engine.interface.problem import Problem
+from simsched.engine.interface.runtime import ResolvedRuntime
 from simsched.engine.replication import refuse_copied
 from simsched.engine.victims import Homes, list_victims
 from simsched.files.errors import ModelError, PolicyError
@@ -16,6 +18,7 @@ from simsched.files.units import seconds_to_ps
 from simsched.policy.contract.blocks import THREAD_GROUPS
 from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Choice, Plan
 from simsched.policy.contract.plan_checks import groups_of, validate_acquire, validate_plan
+from simsched.policy.contract.runtime import RULES, Runtime
 from simsched.workload.builder import Adjacency, adjacency
 from simsched.workload.graph import TaskGraph
 
@@ -25,7 +28,7 @@ Int64Array = NDArray[np.int64]
 
 def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan:
     """Return the plan as arrays; refuse one that does not fit the graph or the machine."""
-    validate_plan(plan, graph, problem.instances(), problem.n_workers)
+    validate_plan(plan, graph, problem.instances(), problem.n_workers, problem.n_nodes)
     _refuse_combinations(plan, graph, problem)
     n, counter_group = graph.n_tasks, plan.counter_group
     devices = [device.name for device in plan.devices]
@@ -68,7 +71,41 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
         held_ptr=held.ptr,
         held=held.target,
         times_tasks=bool(plan.times_tasks),
+        runtime=None if plan.runtime is None else _runtime(plan.runtime),
     )
+
+
+def _runtime(runtime: Runtime) -> ResolvedRuntime:
+    """Return a runtime with codes for names."""
+    expected = runtime.expected
+    return ResolvedRuntime(
+        rule=RULES.index(runtime.rule),
+        main_space=int(runtime.main_space),
+        by_priority=bool(runtime.by_priority),
+        pipeline=int(runtime.pipeline),
+        push_ps=int(runtime.push_ps),
+        look_ps=int(runtime.look_ps),
+        fetch_ps=int(runtime.fetch_ps),
+        release_ps=int(runtime.release_ps),
+        members=_array(runtime.members, np.int32),
+        is_device=_array(runtime.is_device, np.uint8),
+        node=_array(runtime.node, np.int32),
+        row=_array(runtime.row, np.int32),
+        able=_array(runtime.able, np.uint8),
+        space=_array(runtime.space, np.int32),
+        alpha=float(expected.alpha) if expected else 0.0,
+        beta=float(expected.beta) if expected else 0.0,
+        data_aware=bool(expected and expected.data_aware),
+        pops_ready=bool(expected and expected.pops_ready),
+        cost_ps=_array(expected.cost_ps, np.int64) if expected else None,
+        latency_ps=_array(expected.latency_ps, np.int64) if expected else None,
+        byte_ps=_array(expected.byte_ps, np.float64) if expected else None,
+    )
+
+
+def _array(array: NDArray[Any], dtype: type) -> NDArray[Any]:
+    """Return an array as kernels read it."""
+    return np.ascontiguousarray(array, dtype)
 
 
 def _held(graph: TaskGraph) -> Adjacency:

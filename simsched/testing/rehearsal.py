@@ -106,7 +106,8 @@ def rehearse(
             plans.append(plans[-1])
         plan = plans[turn]
         with said_of("plan"):
-            validate_plan(plan, graph, _instances(machine, view.n_workers, graphs), view.n_workers)
+            instances = _instances(machine, view.n_workers, graphs)
+            validate_plan(plan, graph, instances, view.n_workers, len(machine.nodes))
         if turn == len(graphs) - 1:
             break
         number = turn if program.init is not None else turn + 1
@@ -137,7 +138,8 @@ def _rehearse_division(
     while True:
         instances = _instances(view.machine, view.n_workers, [program.graph])
         with said_of("plan"):
-            validate_plan(plan, program.graph, instances, view.n_workers)
+            n_nodes = len(view.machine.nodes)
+            validate_plan(plan, program.graph, instances, view.n_workers, n_nodes)
         account.give(policy.divide(view, state, account.begin(), counters))
         divisions.append(account.units[-1])
         if account.is_done:

@@ -5,6 +5,7 @@
 #include "support.h"
 #include "run/timers.h"
 #include "run/wakes.h"
+#include "runtime/taskqueue.h"
 
 enum { N_SLOTS = 37, N_STEPS = 20000 };
 
@@ -189,8 +190,75 @@ static void test_candidates_of_all_steps(void)
     }
 }
 
+/* A queue in its plainest form: tasks in the order in which they leave. */
+typedef struct {
+    int32_t task[N_SLOTS], priority[N_SLOTS], n;
+} plain_queue_t;
+
+static void plain_push(plain_queue_t *self, int32_t task, int32_t priority)
+{
+    int32_t place = self->n++;
+    for (; place > 0 && self->priority[place - 1] < priority; place--) {
+        self->task[place] = self->task[place - 1];
+        self->priority[place] = self->priority[place - 1];
+    }
+    self->task[place] = task;
+    self->priority[place] = priority;
+}
+
+static int32_t plain_pop(plain_queue_t *self, const uint8_t *able, bool newest)
+{
+    int32_t found = SSK_NONE;
+    for (int32_t i = 0; i < self->n; i++) {
+        if (found >= 0 && (!newest || self->priority[i] != self->priority[found]))
+            break;
+        if (able == NULL || able[self->task[i]])
+            found = i;
+    }
+    if (found < 0)
+        return SSK_NONE;
+    int32_t task = self->task[found];
+    for (self->n--; found < self->n; found++) {
+        self->task[found] = self->task[found + 1];
+        self->priority[found] = self->priority[found + 1];
+    }
+    return task;
+}
+
+static void test_task_queues_are_sorted_and_keep_the_order_of_equals(void)
+{
+    ssk_allocator_t allocator = ssk_default_allocator();
+    ssk_taskqueue_t queue = {NULL, 0, 0, 0};
+    ssk_link_t links[N_SLOTS];
+    plain_queue_t plain = {.n = 0};
+    uint8_t able[N_SLOTS];
+    bool is_in[N_SLOTS] = {false};
+    rng_t rng = {5};
+    for (int step = 0; step < N_STEPS; step++) {
+        int32_t task = rng_below(&rng, N_SLOTS);
+        if (!is_in[task]) {
+            int32_t priority = rng_below(&rng, 5) - 2;
+            CHECK(ssk_taskqueue_push(&queue, links, &allocator, task, priority) == SSK_OK);
+            plain_push(&plain, task, priority);
+            is_in[task] = true;
+        } else {
+            bool newest = rng_chance(&rng, 0.5), any = rng_chance(&rng, 0.3);
+            for (int32_t i = 0; i < N_SLOTS; i++)
+                able[i] = rng_chance(&rng, 0.3);
+            int32_t found = ssk_taskqueue_pop(&queue, links, any ? NULL : able, newest);
+            CHECK(found == plain_pop(&plain, any ? NULL : able, newest));
+            if (found >= 0)
+                is_in[found] = false;
+        }
+        CHECK(ssk_taskqueue_verify(&queue, links) == SSK_OK);
+        CHECK(queue.n_tasks == plain.n);
+    }
+    ssk_delete(&allocator, queue.levels);
+}
+
 int main(void)
 {
+    test_task_queues_are_sorted_and_keep_the_order_of_equals();
     test_calendar_gives_the_earliest_event_of_the_smallest_worker();
     test_timers_give_the_earliest_timer_of_the_smallest_worker(1);
     test_timers_give_the_earliest_timer_of_the_smallest_worker(2);

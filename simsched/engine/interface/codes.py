@@ -19,6 +19,7 @@ from simsched.policy.contract.plan import (
     TAKES,
     WHERES,
 )
+from simsched.policy.contract.runtime import POOLS, RANKS, RULES
 from simsched.trace.schema import EventKind, Loss
 
 
@@ -51,6 +52,9 @@ CODES = (
         "",
         {"child_first": CHILD_FIRST, "parent_first": PARENT_FIRST},
     ),
+    Codes("Who gets a task from a runtime with queues of its own.", "RULE_", _numbered(RULES)),
+    Codes("The pool groups of such a runtime.", "POOL_", _numbered(POOLS)),
+    Codes("Who comes round first of those who do at one time.", "RANK_", RANKS),
     Codes("Hooks that decide.", "", _numbered(tuple(HOOKS))),
     Codes("Kinds of decisions.", "DECIDE_", _numbered([word_of(cls) for cls in DECISIONS])),
     Codes("Why a decision is not allowed.", "REASON_", Reason.__members__),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.engine.interface.runtime import ResolvedRuntime
 from simsched.engine.interface.table import (
     COUNT,
     FEW,
@@ -21,6 +22,7 @@ from simsched.engine.interface.table import (
     largest,
     length,
     number,
+    of_c,
     part,
 )
 from simsched.policy.contract.blocks import THREAD_GROUPS
@@ -75,7 +77,7 @@ class ResolvedOrder:
     step_weight: tuple[Int32Array | None, ...]
 
 
-@interface("ssk_plan_t")
+@interface("ssk_plan_t", of_c("int32_t", "unchanged", "this is the plan of the iteration before"))
 class ResolvedPlan:
     """A plan with names replaced by codes, defaults filled in."""
 
@@ -121,3 +123,6 @@ class ResolvedPlan:
         "n_held", index("n_tasks"), "tasks that wait for the creation of a task, ascending"
     )
     times_tasks: bool = number(gloss="the time that each task is executed is measured")
+    runtime: ResolvedRuntime | None = part(
+        "runtime.", "what feeds workers from queues of its own, instead of the policy's hooks"
+    )

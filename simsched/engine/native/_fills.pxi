@@ -221,4 +221,31 @@ cdef int _fill_plan(ssk_plan_t *c, object plan, const ssk_graph_t *graph, const 
     if c.n_held:
         c.held_ptr = <const int64_t *>_array(kept, plan, "held_ptr", np.int64, (<int64_t>graph.n_tasks + 1,))
     c.held = <const int32_t *>_array(kept, plan, "held", np.int32, (c.n_held,))
+    if plan.runtime is not None:
+        c.runtime.n_members = _whole(_length(plan.runtime, "members", 0), "n_members", 1, MAX_INT32)
+        c.runtime.n_rows = _whole(_length(plan.runtime, "able", 0), "n_rows", 1, MAX_INT32)
+        c.runtime.rule = _number(plan.runtime, "rule", 0, 0)
+        c.runtime.main_space = _number(plan.runtime, "main_space", 0, MAX_INT32)
+        c.runtime.by_priority = _number(plan.runtime, "by_priority", 0, 1)
+        c.runtime.pipeline = _number(plan.runtime, "pipeline", 1, 2)
+        c.runtime.push_ps = _number(plan.runtime, "push_ps", 0, MAX_INT64)
+        c.runtime.look_ps = _number(plan.runtime, "look_ps", 0, MAX_INT64)
+        c.runtime.fetch_ps = _number(plan.runtime, "fetch_ps", 0, MAX_INT64)
+        c.runtime.release_ps = _number(plan.runtime, "release_ps", 0, MAX_INT64)
+        c.runtime.alpha = plan.runtime.alpha
+        c.runtime.beta = plan.runtime.beta
+        c.runtime.data_aware = _number(plan.runtime, "data_aware", 0, 1)
+        c.runtime.pops_ready = _number(plan.runtime, "pops_ready", 0, 1)
+        c.runtime.members = <const int32_t *>_array(kept, plan.runtime, "members", np.int32, (c.runtime.n_members,))
+        c.runtime.is_device = <const uint8_t *>_array(kept, plan.runtime, "is_device", np.uint8, (problem.n_workers,))
+        c.runtime.node = <const int32_t *>_array(kept, plan.runtime, "node", np.int32, (problem.n_workers,))
+        c.runtime.row = <const int32_t *>_array(kept, plan.runtime, "row", np.int32, (problem.n_workers,))
+        c.runtime.able = <const uint8_t *>_array(kept, plan.runtime, "able", np.uint8, (c.runtime.n_rows, graph.n_tasks))
+        c.runtime.space = <const int32_t *>_array(kept, plan.runtime, "space", np.int32, (problem.n_nodes,))
+        if plan.runtime.cost_ps is not None:
+            c.runtime.cost_ps = <const int64_t *>_array(kept, plan.runtime, "cost_ps", np.int64, (c.runtime.n_rows, graph.n_tasks))
+        if plan.runtime.latency_ps is not None:
+            c.runtime.latency_ps = <const int64_t *>_array(kept, plan.runtime, "latency_ps", np.int64, (problem.n_nodes, problem.n_nodes))
+        if plan.runtime.byte_ps is not None:
+            c.runtime.byte_ps = <const double *>_array(kept, plan.runtime, "byte_ps", np.float64, (problem.n_nodes, problem.n_nodes))
     return 0

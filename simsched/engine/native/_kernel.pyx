@@ -179,7 +179,7 @@ cdef class NativeBackend:
     """
 
     cdef ssk_sim_t *sim
-    cdef object problem, hooks, graph, raised, sink, columns
+    cdef object problem, hooks, graph, plan, raised, sink, columns
     cdef dict answers  # memory of the last decisions of each hook
     cdef list problem_arrays, streams, iteration_arrays, move_arrays, order_arrays, order_before
     cdef bint is_running
@@ -217,7 +217,7 @@ cdef class NativeBackend:
         """Let go of the memory of a run that is over."""
         ssk_sim_free(self.sim)
         self.sim = NULL
-        self.graph = self.hooks = None
+        self.graph = self.plan = self.hooks = None
 
     cdef int _begin(self, object problem, object hooks) except -1:
         """Make a simulation that is at its start."""
@@ -272,7 +272,8 @@ cdef class NativeBackend:
             if not (is_fixed and graph is self.given_graph and plan is self.given_plan):
                 self._take(graph, plan)
             self.c_graph.unchanged = is_fixed and graph is self.graph
-            self.graph, self.n_tasks = graph, self.c_graph.n_tasks
+            self.c_plan.unchanged = plan is self.plan
+            self.graph, self.plan, self.n_tasks = graph, plan, self.c_graph.n_tasks
             with nogil:
                 status = ssk_sim_begin_iteration(self.sim, c_number, &self.c_graph, &self.c_plan, c_last)
             del previous

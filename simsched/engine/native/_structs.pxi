@@ -169,6 +169,31 @@ cdef extern from "ssk.h" nogil:
         const int32_t * list_instance
         const int32_t * list_value
 
+    ctypedef struct ssk_rule_t:
+        int32_t n_members
+        int32_t n_rows
+        int32_t rule
+        int32_t main_space
+        int32_t by_priority
+        int32_t pipeline
+        int64_t push_ps
+        int64_t look_ps
+        int64_t fetch_ps
+        int64_t release_ps
+        const int32_t * members
+        const uint8_t * is_device
+        const int32_t * node
+        const int32_t * row
+        const uint8_t * able
+        const int32_t * space
+        double alpha
+        double beta
+        int32_t data_aware
+        int32_t pops_ready
+        const int64_t * cost_ps
+        const int64_t * latency_ps
+        const double * byte_ps
+
     ctypedef struct ssk_plan_t:
         int32_t n_groups
         int32_t n_devices
@@ -197,6 +222,8 @@ cdef extern from "ssk.h" nogil:
         const int64_t * held_ptr
         const int32_t * held
         int32_t times_tasks
+        ssk_rule_t runtime
+        int32_t unchanged
 
     ctypedef struct ssk_run_counters_t:
         int64_t write_back_bytes

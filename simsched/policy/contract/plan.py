@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from simsched.policy.contract.blocks import PageBalancing
 from simsched.policy.contract.records import MAX_INDEX, NEVER_PS, accepts
+from simsched.policy.contract.runtime import Runtime
 
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
@@ -216,6 +217,9 @@ class Plan:
     awaits_successors : bool
         Whether a task is ready only when its successors have been created, too, because it has to
         know where to write. It does not wait for those that it creates itself, or through others.
+    runtime : Runtime, optional
+        A task runtime that moves tasks from queues of its own into the pools of workers. The native
+        engine executes it and calls no fine hooks; those of the policy come to the same.
     """
 
     acquire: tuple[AcquireStep, ...]
@@ -239,3 +243,4 @@ class Plan:
     times_tasks: bool = False
     devices: tuple[Device, ...] = ()
     awaits_successors: bool = False
+    runtime: Runtime | None = None

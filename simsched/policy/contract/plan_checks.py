@@ -12,12 +12,20 @@ from simsched.policy.contract.base import Update
 from simsched.policy.contract.blocks import LARGEST_PAGE_BYTES
 from simsched.policy.contract.plan import AcquireStep, Plan, Uniform, Weighted
 from simsched.policy.contract.records import MAX_INDEX, check, check_record, check_word
+from simsched.policy.contract.runtime import POOLS, Runtime
 from simsched.workload.graph import TaskGraph
 
 
-def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_workers: int) -> None:
+def validate_plan(
+    plan: Plan, graph: TaskGraph, instances: dict[str, int], n_workers: int, n_nodes: int
+) -> None:
     """Check a plan against the graph and the machine."""
-    sizes = {"tasks": graph.n_tasks, "workers": n_workers, "blocks": graph.n_blocks}
+    sizes = {
+        "tasks": graph.n_tasks,
+        "workers": n_workers,
+        "blocks": graph.n_blocks,
+        "nodes": n_nodes,
+    }
     groups: object = getattr(plan, "pool_groups", None)
     if isinstance(groups, tuple | list):
         sizes["groups"] = len(groups)
@@ -34,6 +42,8 @@ def validate_plan(plan: Plan, graph: TaskGraph, instances: dict[str, int], n_wor
     _validate_pools(plan, graph, instances)
     if plan.active_workers is not None and not plan.active_workers.any():
         raise PolicyError("active_workers: found none, accepted one or more")
+    if plan.runtime is not None:
+        _validate_runtime(plan, plan.runtime, graph)
 
 
 def validate_acquire(plan: Plan, instances: Mapping[str, int], n_workers: int) -> None:
@@ -72,6 +82,40 @@ def check_update(update: Update, n_nodes: int, n_blocks: int) -> None:
         raise PolicyError(
             f"move_block: found block {int(moved[times > 1][0])} more than once, "
             "accepted one move of a block"
+        )
+
+
+def _validate_runtime(plan: Plan, runtime: Runtime, graph: TaskGraph) -> None:
+    """Check that a runtime has pools, rows for all kinds of workers, and what its rule needs."""
+    scopes = [group.scope for group in plan.pool_groups[: len(POOLS)]]
+    if scopes != ["worker"] * len(POOLS):
+        raise PolicyError(
+            f"runtime: found pool groups with scopes {', '.join(scopes)}, accepted "
+            f"{len(POOLS)} with scope 'worker' first: {', '.join(POOLS)}"
+        )
+    if len(graph.child):
+        raise PolicyError("runtime: found tasks that spawn others, accepted dataflow graphs")
+    n_rows, row = len(runtime.able), runtime.row
+    if not len(runtime.members) or (len(row) and int(row.max()) >= n_rows):
+        raise PolicyError(
+            f"runtime: found {len(runtime.members)} members and rows up to {int(row.max())}, "
+            f"accepted one or more, and rows below {n_rows}"
+        )
+    stuck = np.flatnonzero(~runtime.able[row[runtime.members]].any(axis=0))
+    if len(stuck):
+        raise PolicyError(
+            f"runtime: able: task {int(stuck[0])}: found no member that can execute it, accepted "
+            "one or more"
+        )
+    expected = runtime.expected
+    if (expected is None) == (runtime.rule == "expected_ends"):
+        raise PolicyError(
+            f"runtime: expected: found {'none' if expected is None else 'some'} with the rule "
+            f"{runtime.rule!r}, accepted some with 'expected_ends' alone"
+        )
+    if expected is not None and len(expected.cost_ps) != n_rows:
+        raise PolicyError(
+            f"runtime: expected: cost_ps: found {len(expected.cost_ps)} rows, accepted {n_rows}"
         )
 
 

@@ -176,8 +176,8 @@ class Accepted(NamedTuple):
         self, array: Any, scalar: np.dtype[Any], where: str, sizes: Mapping[str, int]
     ) -> bool:
         """Return whether entries have the type; refuse another shape, and what is out of range."""
-        is_flag = scalar.kind == "b"
-        if array.size and array.dtype.kind not in ("b" if is_flag else "iu"):
+        is_flag, is_whole = scalar.kind == "b", scalar.kind == "i"
+        if array.size and array.dtype.kind not in ("iu" if is_whole else scalar.kind):
             return False
         axes = self.narrowed.get("shape", ("any",))
         shape = tuple(sizes.get(axis) for axis in axes)
@@ -191,9 +191,10 @@ class Accepted(NamedTuple):
         if is_flag or not array.size:
             return True
         low, high = self._range(sizes)
-        low, high = max(low, np.iinfo(scalar).min), min(high, np.iinfo(scalar).max)
-        if not low <= int(array.min()) <= int(array.max()) <= high:
-            place = np.argwhere((array < low) | (array > high))[0].tolist()
+        if is_whole:
+            low, high = max(low, np.iinfo(scalar).min), min(high, np.iinfo(scalar).max)
+        if not low <= array.min().item() <= array.max().item() <= high:
+            place = np.argwhere(~((array >= low) & (array <= high)))[0].tolist()
             found = array[tuple(place)]
             raise PolicyError(f"{where}{place}: found {found}, accepted {low} to {high}")
         return True
@@ -207,7 +208,8 @@ class Accepted(NamedTuple):
     def _told(self, kind: Any, sizes: Mapping[str, int]) -> str:
         """Return a kind in words."""
         if get_origin(kind) is np.ndarray:
-            return f"an array of {'booleans' if _scalar(kind).kind == 'b' else 'integers'}"
+            entries = {"b": "booleans", "f": "numbers"}.get(_scalar(kind).kind, "integers")
+            return f"an array of {entries}"
         if get_origin(kind) is tuple:
             return f"a tuple of {get_args(kind)[0].__name__}"
         if kind in (int, float):

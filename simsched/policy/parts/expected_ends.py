@@ -10,11 +10,14 @@ import numpy as np
 
 from simsched.files.units import PS_PER_S
 from simsched.policy.contract.base import PlanView, param
+from simsched.policy.contract.records import NEVER_PS
 from simsched.policy.parts.runtime_queues import QueuedRuntime
 from simsched.policy.parts.runtime_state import Q, RuntimeState
 from simsched.policy.parts.schedules import worker_costs
 from simsched.policy.parts.transfer_model import TransferModel
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import Int32Array, Int64Array, TaskGraph
+
+MOST_PS = NEVER_PS // 2  #: that a task is expected to take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +79,13 @@ class ExpectedEnds(QueuedRuntime[Q]):
 
 def costs_by_worker(view: PlanView, graph: TaskGraph) -> list[list[int]]:
     """Return the expected time of every task on each worker, in picoseconds."""
+    row, cost_ps = costs_by_row(view, graph)
+    lists = cost_ps.tolist()
+    return [lists[r] for r in row.tolist()]
+
+
+def costs_by_row(view: PlanView, graph: TaskGraph) -> tuple[Int32Array, Int64Array]:
+    """Return the row of each worker, and the expected picoseconds of every task in each row."""
     row, cost_s = worker_costs(view, graph)
     cost_ps = np.rint(np.where(np.isfinite(cost_s), cost_s, 0.0) * PS_PER_S)
-    lists = cost_ps.astype(np.int64).tolist()
-    return [lists[r] for r in row.tolist()]
+    return row, np.minimum(cost_ps, MOST_PS).astype(np.int64)

@@ -10,7 +10,8 @@ the pools of workers. It is woken when a task has been pushed or a worker has co
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from inspect import isfunction, unwrap
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from simsched.policy.contract.base import (
     param,
     seconds_to_ps,
 )
+from simsched.policy.contract.runtime import Runtime
 from simsched.policy.parts.host_memory import host_nodes
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.runtime_state import (
@@ -134,6 +136,44 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
             ),
             spawn_order=PARENT_FIRST,
             active_workers=np.isin(np.arange(view.n_workers), state.order),
+            runtime=self._stated(view, state),
+        )
+
+    def _stated(self, view: PlanView, state: RuntimeState[Q]) -> Runtime | None:
+        """Return the rule, if it says what the methods of this class do.
+
+        A class that changes a method of the one that states the rule has hooks of its own.
+        """
+        stating = next(cls for cls in type(self).__mro__ if "rule" in vars(cls))
+        methods = {name for cls in stating.__mro__ for name in vars(cls) if name[:2] != "__"}
+        for name in methods:
+            said = getattr(stating, name)
+            if isfunction(said) and unwrap(getattr(type(self), name)) is not said:
+                return None
+        return None if self.overrides("divide") else self.rule(view, state)
+
+    def rule(self, view: PlanView, state: RuntimeState[Q]) -> Runtime | None:
+        """Return what the hooks come to, for engines that execute it; None: they call the hooks."""
+        return None
+
+    def stated(self, view: PlanView, state: RuntimeState[Q], rule: str, **parts: Any) -> Runtime:
+        """Return a rule with what all runtimes have in common."""
+        machine, costs = view.machine, state.costs
+        return Runtime(
+            rule=rule,
+            members=np.array(state.order, np.int32),
+            is_device=np.array(state.is_device),
+            node=np.array(state.node, np.int32),
+            row=state.row,
+            able=state.able_rows,
+            space=machine.node_space.astype(np.int32),
+            main_space=int(machine.node_space[host_nodes(machine)[0]]),
+            pipeline=self.device_pipeline,
+            push_ps=costs.push_ps,
+            look_ps=costs.look_ps,
+            fetch_ps=costs.fetch_ps,
+            release_ps=costs.release_ps,
+            **parts,
         )
 
     # -------------------------------------------------------------------------------------------

@@ -10,15 +10,12 @@ import numpy as np
 
 from simsched.files.errors import ModelError
 from simsched.policy.contract.base import PlanView, Transfer, Wake
+from simsched.policy.contract.runtime import POOLS, RANKS
 from simsched.policy.parts.schedules import worker_rows
 from simsched.workload.graph import TaskGraph
 
-#: pools of what workers have been given, may get, and will get, and of what is being pushed
-OWN, QUEUED, CLAIMED, PUSHED = 0, 1, 2, 3
-#: Ranks of wakes, the first to the last: a core that has pushed tasks or goes round once more, one
-#: that has just ended a task, pushes and those that are called, a device that has just ended a
-#: task, one that goes round once more.
-CORE_AGAIN, CORE_FIRST, IN_TURN, DEVICE_LAST, DEVICE_AGAIN = range(-2, 3)
+OWN, QUEUED, CLAIMED, PUSHED = range(len(POOLS))
+CORE_AGAIN, CORE_FIRST, IN_TURN, DEVICE_LAST, DEVICE_AGAIN = RANKS.values()
 AGAIN = {CORE_FIRST: CORE_AGAIN, DEVICE_LAST: DEVICE_AGAIN}  #: ranks of those that go round again
 
 
@@ -51,6 +48,8 @@ class RuntimeState(Generic[Q]):
         n_driving = min(cores_per_device * n_devices, max(0, len(hosts) - 1))
         self.order = devices + hosts[: len(hosts) - n_driving]
         self.able: list[list[bool]] = []
+        #: what each kind of worker can execute, and the kind of each
+        self.able_rows, self.row = np.empty((0, 0), np.bool_), np.empty(0, np.int32)
         self.priority: list[int] = []
         self.n_accesses: list[int] = []
         self.graph = view.workload.graph
@@ -82,6 +81,8 @@ class RuntimeState(Generic[Q]):
         able = np.isfinite(graph.ops[[graph.kinds.index(group.kind) for group in groups]])
         lists = able.tolist()
         self.able = [lists[r] for r in row.tolist()]
+        self.able_rows, self.row = able, row
+        self.releasing = [set() for _ in row]
         self.graph = graph
         self.priority = [0] * graph.n_tasks if graph.priority is None else graph.priority.tolist()
         self.n_accesses = (graph.join_access - graph.access_ptr[:-1]).tolist()

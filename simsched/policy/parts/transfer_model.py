@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from simsched.files.units import PS_PER_S
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import HookView
 from simsched.policy.parts.host_memory import host_nodes
-from simsched.workload.graph import TaskGraph
+from simsched.workload.graph import FloatArray, Int64Array, TaskGraph
 
 
 class TransferModel:
@@ -30,6 +32,10 @@ class TransferModel:
                 self._latency_ps[source][target] = path.latency_ps
                 per_byte_s = slowdown / path.core_cap_bytes_per_s[0]
                 self._byte_ps[source][target] = per_byte_s * PS_PER_S
+
+    def expectations(self) -> tuple[Int64Array, FloatArray]:
+        """Return the latency and the time per byte from each node to each other one."""
+        return np.array(self._latency_ps, np.int64), np.array(self._byte_ps, np.float64)
 
     def missing_bytes(
         self, view: HookView, graph: TaskGraph, task: int, node: int

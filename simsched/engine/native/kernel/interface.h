@@ -116,6 +116,28 @@ enum {
     SSK_PARENT_FIRST = 1,
 };
 
+/* Who gets a task from a runtime with queues of its own. */
+enum {
+    SSK_RULE_EXPECTED_ENDS = 0,
+};
+
+/* The pool groups of such a runtime. */
+enum {
+    SSK_POOL_OWN = 0,
+    SSK_POOL_QUEUED = 1,
+    SSK_POOL_CLAIMED = 2,
+    SSK_POOL_PUSHED = 3,
+};
+
+/* Who comes round first of those who do at one time. */
+enum {
+    SSK_RANK_CORE_AGAIN = -2,
+    SSK_RANK_CORE_FIRST = -1,
+    SSK_RANK_IN_TURN = 0,
+    SSK_RANK_DEVICE_LAST = 1,
+    SSK_RANK_DEVICE_AGAIN = 2,
+};
+
 /* Hooks that decide. */
 enum {
     SSK_ON_READY = 0,
@@ -391,6 +413,34 @@ typedef struct {
     const int32_t *list_value; /* n_listed: their ranks or weights */
 } ssk_order_t;
 
+/* A task runtime that keeps ready tasks in queues of its own and feeds workers from them. */
+typedef struct {
+    int32_t n_members; /* 0: there is none */
+    int32_t n_rows; /* kinds of workers */
+    int32_t rule; /* who gets a task: index into RULES */
+    int32_t main_space; /* memory space of the host */
+    int32_t by_priority; /* queues are sorted by the program's priorities */
+    int32_t pipeline; /* tasks that the worker of a device has at a time */
+    int64_t push_ps; /* of pushing a task */
+    int64_t look_ps; /* of looking after the copies of a memory */
+    int64_t fetch_ps; /* of asking for a datum of a task */
+    int64_t release_ps; /* of having written a datum for the last time */
+    const int32_t *members; /* n_members: workers that take part, devices first */
+    const uint8_t *is_device; /* n_workers */
+    const int32_t *node; /* n_workers */
+    const int32_t *row; /* n_workers */
+    const uint8_t *able; /* n_rows x n_tasks: what each kind of worker can execute */
+    const int32_t *space; /* n_nodes: memory space of each node */
+    double alpha; /* of the computation in a fitness */
+    double beta; /* of transfers in a fitness */
+    int32_t data_aware; /* transfers count */
+    int32_t pops_ready; /* workers take the task whose data they lack least */
+    const int64_t *cost_ps; /* n_rows x n_tasks; may be NULL: expected times; given for the rule expected_ends */
+    /* n_nodes x n_nodes; may be NULL: of a copy from each node to each other one, as expected */
+    const int64_t *latency_ps;
+    const double *byte_ps; /* n_nodes x n_nodes; may be NULL: the same of each byte more */
+} ssk_rule_t;
+
 /* A plan with names replaced by codes, defaults filled in. */
 typedef struct {
     int32_t n_groups;
@@ -421,6 +471,8 @@ typedef struct {
     const int64_t *held_ptr; /* n_tasks + 1; unused where n_held is 0 */
     const int32_t *held; /* n_held: tasks that wait for the creation of a task, ascending */
     int32_t times_tasks; /* the time that each task is executed is measured */
+    ssk_rule_t runtime; /* what feeds workers from queues of its own, instead of the policy's hooks */
+    int32_t unchanged; /* this is the plan of the iteration before */
 } ssk_plan_t;
 
 /* Counters of a run that are one number each. */

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import HookView, PlanView, param, preset, register
-from simsched.policy.parts.expected_ends import ExpectedEnds, costs_by_worker
+from simsched.policy.contract.runtime import Expectations, Runtime
+from simsched.policy.parts.expected_ends import ExpectedEnds, costs_by_row, costs_by_worker
 from simsched.policy.parts.runtime_state import RuntimeState
 from simsched.policy.parts.task_queue import TaskQueue
 from simsched.policy.parts.transfer_model import TransferModel
@@ -97,6 +98,22 @@ class DequeModel(ExpectedEnds[Model]):
             length_ps={},
             transfer_ps={},
             chosen={},
+        )
+
+    def rule(self, view: PlanView, state: State) -> Runtime:
+        _, cost_ps = costs_by_row(view, state.graph)
+        latency_ps, byte_ps = state.queues.transfers.expectations()
+        expected = Expectations(
+            cost_ps=cost_ps,
+            latency_ps=latency_ps,
+            byte_ps=byte_ps,
+            alpha=self.alpha,
+            beta=self.beta,
+            data_aware=self.data_aware,
+            pops_ready=self.pop == "ready",
+        )
+        return self.stated(
+            view, state, "expected_ends", expected=expected, by_priority=self.sorted_queues
         )
 
     def decide(self, view: HookView, state: State, pushed: list[tuple[int, int]]) -> None:

@@ -189,7 +189,7 @@ static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *gr
     const ssk_plan_t *plan = &sim->plan;
     if (sim->hooks.on_ready != NULL) {
         if (sim->hooks.on_ready(sim->hooks.context, task, pusher, answer) < 0)
-            return ssk_fail(sim, SSK_ERR_HOOK);
+            return ssk_fail(sim, ssk_runtime_error(&sim->runtime));
         if (answer->group != SSK_NONE) {
             *group = answer->group;
             *instance = answer->instance;

@@ -240,6 +240,27 @@ static int check_devices(const ssk_plan_t *plan, const ssk_graph_t *graph, ssk_f
     return SSK_OK;
 }
 
+/* Checks that a runtime has its pools and what its rule needs, and that some member can execute each task. */
+static int check_runtime(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw)
+{
+    const ssk_rule_t *rule = &plan->runtime;
+    if (plan->n_groups <= SSK_POOL_PUSHED || graph->n_children > 0 || rule->n_members > problem->n_workers)
+        return ssk_flawed(flaw, "runtime", SSK_NONE);
+    for (int32_t group = 0; group <= SSK_POOL_PUSHED; group++)
+        if (plan->group_scope[group] != SSK_SCOPE_WORKER)
+            return ssk_flawed(flaw, "group_scope", group);
+    for (int32_t task = 0; task < graph->n_tasks; task++) {
+        bool is_able = false;
+        for (int32_t i = 0; i < rule->n_members && !is_able; i++)
+            is_able = rule->able[(int64_t)rule->row[rule->members[i]] * graph->n_tasks + task];
+        if (!is_able)
+            return ssk_flawed(flaw, "able", task);
+    }
+    if (!rule->cost_ps || !rule->latency_ps || !rule->byte_ps)
+        return ssk_flawed(flaw, "cost_ps", SSK_NONE);
+    return SSK_OK;
+}
+
 int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw)
 {
     const ssk_instances_t instances = count_instances(problem);
@@ -260,5 +281,7 @@ int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_p
         return ssk_flawed(flaw, "active", SSK_NONE);
     if (plan->n_devices > 0)
         CHECK_PART(check_devices(plan, graph, flaw));
+    if (plan->runtime.n_members > 0)
+        CHECK_PART(check_runtime(plan, graph, problem, flaw));
     return ssk_order_check(&plan->order, plan, problem, flaw);
 }

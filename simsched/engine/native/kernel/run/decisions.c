@@ -236,7 +236,7 @@ int ssk_ask_on_idle(ssk_sim_t *sim, int32_t worker, bool *has_snatched_ret)
     ssk_decision_t decision = {{0}};
     int answer = sim->hooks.on_idle(sim->hooks.context, worker, &decision);
     if (answer < 0)
-        return ssk_fail(sim, SSK_ERR_HOOK);
+        return ssk_fail(sim, ssk_runtime_error(&sim->runtime));
     if (answer == 0)
         return SSK_WAIT;
     if (!ssk_may_decide(&decision, SSK_ON_IDLE))
@@ -358,7 +358,7 @@ int ssk_tell_on_start(ssk_sim_t *sim, int32_t worker)
     if (sim->hooks.on_start == NULL)
         return SSK_OK;
     if (sim->hooks.on_start(sim->hooks.context, sim->workers[worker].task, worker, &answer) < 0)
-        return ssk_fail(sim, SSK_ERR_HOOK);
+        return ssk_fail(sim, ssk_runtime_error(&sim->runtime));
     return ssk_answer(sim, &answer, SSK_ON_START);
 }
 
@@ -375,7 +375,7 @@ static int tell_on_wake(ssk_sim_t *sim, int64_t tag, bool is_look)
 {
     ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     if (sim->hooks.on_wake(sim->hooks.context, tag, &answer) < 0)
-        return ssk_fail(sim, SSK_ERR_HOOK);
+        return ssk_fail(sim, ssk_runtime_error(&sim->runtime));
     if (is_look)
         note_look(sim, &answer);
     return ssk_answer(sim, &answer, SSK_ON_WAKE);

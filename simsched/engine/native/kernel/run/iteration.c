@@ -241,6 +241,8 @@ int ssk_sim_begin_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *g
             ssk_deactivate(sim, w);
     int status = lay_out_pools(sim);
     if (status == SSK_OK)
+        status = ssk_runtime_begin(sim);
+    if (status == SSK_OK)
         status = lay_out_devices(sim);
     if (status == SSK_OK)
         status = ssk_victims_reset(&sim->victims, &sim->allocator, &sim->plan.order, sim->problem.n_workers);

@@ -174,7 +174,7 @@ static int tell_on_finish(ssk_sim_t *sim, int32_t task, int32_t worker)
 {
     ssk_answer_t answer = {.group = SSK_NONE, .n_decisions = 0};
     if (sim->hooks.on_finish(sim->hooks.context, task, worker, &answer) < 0)
-        return ssk_fail(sim, SSK_ERR_HOOK);
+        return ssk_fail(sim, ssk_runtime_error(&sim->runtime));
     return ssk_answer(sim, &answer, SSK_ON_FINISH);
 }
 

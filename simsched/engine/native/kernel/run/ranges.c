@@ -215,6 +215,34 @@ int ssk_plan_ranges(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_
     if (plan->n_held != 0)
         CHECK_RISING(plan->held_ptr, graph->n_tasks, plan->n_held);
     CHECK_RANGE(plan->held, plan->n_held, 0, graph->n_tasks - 1);
+    if (plan->runtime.n_members != 0) {
+        CHECK_NUMBER(plan->runtime.n_members, 1, INT32_MAX);
+        CHECK_NUMBER(plan->runtime.n_rows, 1, INT32_MAX);
+        CHECK_NUMBER(plan->runtime.rule, 0, 0);
+        CHECK_NUMBER(plan->runtime.main_space, 0, INT32_MAX);
+        CHECK_NUMBER(plan->runtime.by_priority, 0, 1);
+        CHECK_NUMBER(plan->runtime.pipeline, 1, 2);
+        CHECK_NUMBER(plan->runtime.push_ps, 0, SSK_NEVER - 1);
+        CHECK_NUMBER(plan->runtime.look_ps, 0, SSK_NEVER - 1);
+        CHECK_NUMBER(plan->runtime.fetch_ps, 0, SSK_NEVER - 1);
+        CHECK_NUMBER(plan->runtime.release_ps, 0, SSK_NEVER - 1);
+        CHECK_NUMBER(plan->runtime.alpha, 0.0, 1e+300);
+        CHECK_NUMBER(plan->runtime.beta, 0.0, 1e+300);
+        CHECK_NUMBER(plan->runtime.data_aware, 0, 1);
+        CHECK_NUMBER(plan->runtime.pops_ready, 0, 1);
+        CHECK_RANGE(plan->runtime.members, plan->runtime.n_members, 0, problem->n_workers - 1);
+        CHECK_RANGE(plan->runtime.is_device, problem->n_workers, 0, 1);
+        CHECK_RANGE(plan->runtime.node, problem->n_workers, 0, problem->n_nodes - 1);
+        CHECK_RANGE(plan->runtime.row, problem->n_workers, 0, plan->runtime.n_rows - 1);
+        CHECK_RANGE(plan->runtime.able, (int64_t)plan->runtime.n_rows * graph->n_tasks, 0, 1);
+        CHECK_RANGE(plan->runtime.space, problem->n_nodes, 0, INT32_MAX);
+        if (plan->runtime.cost_ps != NULL)
+            CHECK_RANGE(plan->runtime.cost_ps, (int64_t)plan->runtime.n_rows * graph->n_tasks, 0, SSK_NEVER - 1);
+        if (plan->runtime.latency_ps != NULL)
+            CHECK_RANGE(plan->runtime.latency_ps, (int64_t)problem->n_nodes * problem->n_nodes, 0, SSK_NEVER - 1);
+        if (plan->runtime.byte_ps != NULL)
+            CHECK_RANGE(plan->runtime.byte_ps, (int64_t)problem->n_nodes * problem->n_nodes, 0.0, 1e+300);
+    }
     return SSK_OK;
 }
 

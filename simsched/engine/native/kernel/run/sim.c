@@ -122,7 +122,7 @@ int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_h
     if (problem->taken_bytes == NULL)
         sim->problem.taken_bytes = problem->block_bytes;
     if (hooks != NULL)
-        sim->hooks = *hooks;
+        sim->hooks = sim->policy_hooks = *hooks;
     sim->last_worker = SSK_NONE;
     for (int which = 0; which < SSK_N_RARE; which++)
         ssk_set_rare(sim, which, SSK_NO_TIMER);
@@ -166,6 +166,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_flights_free(&sim->flights, &allocator);
     ssk_wakes_free(&sim->wakes, &allocator);
     ssk_moves_free(&sim->moves, &allocator);
+    ssk_runtime_free(&sim->runtime, &allocator);
     ssk_devices_free(&sim->devices, &allocator);
     void *const blocks[] = {
         sim->workers,  sim->core_busy,  sim->module_ptr,  sim->module_worker, sim->module_busy, sim->home,         sim->node_used,
@@ -275,6 +276,8 @@ int ssk_sim_verify(const ssk_sim_t *sim)
         status = ssk_wakes_verify(&sim->wakes);
     if (status == SSK_OK)
         status = ssk_moves_verify(&sim->moves, sim->problem.n_workers);
+    if (status == SSK_OK)
+        status = ssk_runtime_verify(&sim->runtime);
     if (status == SSK_OK)
         status = ssk_devices_verify(&sim->devices, &sim->plan, &sim->graph);
     if (status == SSK_OK)

@@ -23,6 +23,7 @@
 #include "run/timers.h"
 #include "run/trace.h"
 #include "run/wakes.h"
+#include "runtime/runtime.h"
 
 /* Actions of a worker. */
 enum {
@@ -106,7 +107,7 @@ typedef struct {
 struct ssk_sim {
     ssk_allocator_t allocator;
     ssk_problem_t problem;
-    ssk_hooks_t hooks;
+    ssk_hooks_t hooks, policy_hooks; /* those in force, and those of the policy */
     int64_t now;
     double lag; /* how long before `now` the present event has really happened, in ps */
     int32_t iteration;
@@ -145,6 +146,7 @@ struct ssk_sim {
     ssk_flights_t flights;
     ssk_wakes_t wakes;
     ssk_moves_t moves;
+    ssk_runtime_t runtime;
     ssk_devices_t devices;
     ssk_routes_t routes;
     ssk_victims_t victims;
