@@ -81,6 +81,8 @@ class Lengths:
         own = steps.kind != TAKEN
         self._step[steps.row[own]] = np.flatnonzero(own)
         share = share_of_moves(run, self._model)
+        waits = not all(map(_waits_for_none, self._graphs(run)))
+        self._deals = waits and schedule.shares_tasks
         self._parts = [self._part(*each, share) for each in _merged(run, schedule.numbers)]
 
     def case(self, machine: Machine, workload: Workload) -> Case:
@@ -109,6 +111,7 @@ class Lengths:
             np.maximum(np.rint(length), 0.0),
             np.maximum(schedule.gaps_ps + barrier, 0.0),
             graphs,
+            dealt=graphs is not None and self._deals and all(map(_waits_for_none, graphs)),
         )
 
     def _graphs(self, run: Run) -> list[TaskGraph]:
@@ -170,8 +173,9 @@ class Lengths:
         `left` is which part of its bytes each access has left.
         """
         segments, mine = part.segments, self._model
-        path = segments.flow_path
-        other = self._paths_of(model)[path]
+        path, same = segments.flow_path, np.arange(mine.problem.paths.n_paths)
+        others = self._paths_of(model)
+        other = others[path]
         core = mine.rates.core(segments.worker[segments.flow_segment], segments.flow_row)
         busy = mine.cap_level[core]
         share = left[segments.flow_segment]
@@ -180,10 +184,9 @@ class Lengths:
         lower = segments.flow_bytes * share / model.problem.paths.cap[other, busy]
         end = segments.flow_end_ps.astype(np.float64)
         thread = self._run.worker_thread
-        ways, others = ways_of(self._run.machine, thread), ways_of(machine, thread)
-        full = mine.bottlenecks.fullest(ways, path, end - before, end)
-        faster = others.bytes_per_s / ways.bytes_per_s
-        fuller = mine.bottlenecks.fullest(others, other, end - before, end, faster)
+        when = path, end - before, end
+        full = mine.bottlenecks.fullest(*when, ways_of(self._run.machine, thread), same)
+        fuller = mine.bottlenecks.fullest(*when, ways_of(machine, thread), others)
         # Who was held back goes on as fast as the fullest resource lets it, the others until then.
         held = before > least * (1.0 + UNDISTURBED)
         limit = np.where(held, fuller / np.maximum(full, 1e-300), np.minimum(fuller, 1.0))
@@ -321,6 +324,14 @@ class Lengths:
         costs, before = run.machine.costs, self._run.machine.costs
         paid = np.minimum(whole, before.context_switch_ps)
         return paid * _ratio(costs.context_switch_ps, before.context_switch_ps) + whole - paid
+
+
+def _waits_for_none(graph: TaskGraph) -> bool:
+    """Return whether no task waits for others to end."""
+    joined = (
+        len(graph.child) if graph.detached is None else int((~graph.detached[graph.child]).sum())
+    )
+    return len(graph.succ) == 0 and joined == 0
 
 
 def _ratio(now: float, before: float) -> float:

@@ -230,15 +230,18 @@ class _Walk:
         """Yield what a worker waited for until a row, from the row on that made it idle."""
         kind = int(self._events["kind"][row])
         stay = self._stay(row)
+        other, waited = NONE, int(self._events["kind"][since])
         if kind == EventKind.ACQUIRE and stay is not None:
-            yield from self._through_pools(number, start, stay, now)
-            return
-        other = NONE
+            end = self._let(start, row, now, stay)
+            if end is None:
+                yield from self._through_pools(number, start, stay, now)
+                return
+            other, row = int(self._events["worker"][end]), end
         if kind == EventKind.PREEMPT:  # of a task that this worker has taken
             other = int(self._events["worker"][row])
         elif kind == EventKind.DUPLICATE:
             other = int(self._events["arg0"][row])
-        elif int(self._events["kind"][since]) == EventKind.TASK_AWAIT:
+        elif kind != EventKind.ACQUIRE and waited == EventKind.TASK_AWAIT:
             row = int(self._task_ends[np.searchsorted(self._task_ends, row) - 1])
             other = int(self._events["worker"][row])
         if other in (NONE, worker) or int(self._time[row]) != now:
@@ -246,6 +249,14 @@ class _Walk:
             yield _Piece(number, worker, "idle", NONE, begin, now), worker, since
             return
         yield _Piece(number, other, "task", NONE, now, now), other, row
+
+    def _let(self, start: int, row: int, now: int, stay: int) -> int | None:
+        """Return the end of a task with which an idle worker may take one that was ready before."""
+        place = int(np.searchsorted(self._task_ends, row)) - 1
+        if place < 0 or int(self._time[self._stays.first[stay]]) >= now:
+            return None
+        end = int(self._task_ends[place])
+        return end if end > start and int(self._time[end]) == now else None
 
     def _stay(self, row: int) -> int | None:
         """Return the stay in a pool that a row has ended."""

@@ -14,8 +14,10 @@ Lengths that differ give a prediction of the makespan: max-plus, in the order of
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -85,6 +87,8 @@ class Case:
     gaps_ps: FloatArray
     #: What each iteration executes; None for what it has executed.
     graphs: Sequence[TaskGraph] | None = None
+    #: Whether tasks are dealt to whoever is free first, in the order in which they have begun.
+    dealt: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +130,9 @@ class Schedule:
         ready = steps.kind == EventKind.TASK_READY
         #: What each step belongs to: of those that make a task ready, what has done so.
         self.doing = np.maximum.accumulate(np.where(ready, 0, np.arange(len(ready))))
+        self._pools = run.pool_groups
+        core = run.machine.thread_core[run.worker_thread]
+        self._core_kind = run.machine.core_group[core]
         idle = np.isin(steps.kind, IDLE)
         opens = np.append(True, (np.diff(steps.worker) != 0) | (np.diff(self.iteration) != 0))
         #: How long each step lasts; that somebody is idle is no part of it.
@@ -135,13 +142,18 @@ class Schedule:
         taken = np.append(False, took[:-1] & (self.task[:-1] == self.task[1:]))
         #: Steps with which tasks go on whose children have ended.
         self.joins = np.flatnonzero((steps.kind == EventKind.TASK_RESUME) & ~taken)
-        begins = opens | np.append(False, idle[:-1])
+        begins = opens | (np.append(False, idle[:-1]) & ~idle)
         begins |= np.isin(steps.kind, TAKING)
         begins[self.joins] = True
         self._stretch = np.cumsum(begins) - 1  # of each step
         self._first = np.flatnonzero(begins)
+        self._idle = idle
         self._opens = opens[self._first]  # the first one of its worker in its iteration
         self._last_ends = self._last_of_workers(opens)
+        nothing = np.zeros(0, np.int64)
+        self._let: Pairs = nothing, nothing
+        self._needs = self._needs_of(self._graphs)
+        self._let = self._let_by_ends()
         self._needs = self._needs_of(self._graphs)
         self._kept_ps, self._slack_ps = self._slacks()
         last = np.full(len(starts), 0, np.int64)
@@ -156,8 +168,13 @@ class Schedule:
     def makespans_ps(self, cases: Sequence[Case]) -> FloatArray:
         """Return the makespan of each case."""
         found = np.zeros(len(cases))
+        dealt = [place for place, case in enumerate(cases) if case.dealt]
+        for place in dealt:
+            found[place] = self._dealt(cases[place])
         alike: dict[int, tuple[_Needs, list[int]]] = {}
         for place, case in enumerate(cases):
+            if case.dealt:
+                continue
             needs = self._needs
             if case.graphs is not None and not self._same_edges(case.graphs):
                 needs = self._needs_of(case.graphs)
@@ -187,14 +204,15 @@ class Schedule:
 
         Who takes a task although it was idle has waited for the task: nobody took it before.
         """
-        first, needs = self._first, self._needs
+        first, ready = self._first, self._ready_ps()
         before = np.maximum(first - 1, 0)
         begin = self._begin_ps[self.iteration[first]].astype(np.float64)
-        ready = begin + needs.arrival_ps
-        of = np.repeat(np.arange(len(first)), np.diff(needs.ptr))
-        np.maximum.at(ready, of, self.time_ps[needs.step].astype(np.float64))
-        free = np.where(self._opens, begin, self.time_ps[before] + self.length_ps[before])
         time = self.time_ps[first].astype(np.float64)
+        time = np.where(self._idle[first], begin, time)  # idle since the iteration began
+        of_before = self._stretch[before]
+        offset = np.append(0.0, np.cumsum(self.length_ps))
+        free = time[of_before] + offset[first] - offset[first[of_before]]
+        free = np.where(self._opens, begin, free)
         taking = np.isin(self.steps.kind[first], TAKING)
         pool = taking & (free < time)
         kept = np.where(pool, time - ready, 0.0)
@@ -257,6 +275,93 @@ class Schedule:
                 np.maximum(now, start[each - 1] + whole[each - 1], out=now)
             start[each] = now + slack[each]
 
+    def _let_by_ends(self) -> Pairs:
+        """Who takes what was ready when another task ends, and not before, waits for that end."""
+        idle = self._opens | self._idle[self._first - 1]
+        idle &= self.steps.kind[self._first] == EventKind.ACQUIRE
+        idle &= self._ready_ps() < self.time_ps[self._first]
+        first = self._first[idle]
+        ends = np.flatnonzero(self.steps.kind == EventKind.TASK_END)
+        ends = ends[np.argsort(self.steps.row[ends], kind="stable")]
+        place = np.searchsorted(self.steps.row[ends], self.steps.row[first]) - 1
+        first, end = first[place >= 0], ends[place[place >= 0]]
+        same = self.time_ps[end] == self.time_ps[first]
+        same &= self.iteration[end] == self.iteration[first]
+        return first[same], end[same]
+
+    def _ready_ps(self) -> FloatArray:
+        """Return when everything has happened that stretches need."""
+        needs, begin = self._needs, self._begin_ps[self.iteration[self._first]]
+        ready = begin + needs.arrival_ps
+        of = np.repeat(np.arange(len(self._first)), np.diff(needs.ptr))
+        np.maximum.at(ready, of, self.time_ps[needs.step].astype(np.float64))
+        return ready
+
+    @cached_property
+    def shares_tasks(self) -> bool:
+        """Whether workers take tasks that others could have taken."""
+        events, rows = self._events, self.steps.row[self.steps.kind == EventKind.ACQUIRE]
+        group = (events["arg0"][rows] >> 32).astype(np.int64)
+        place = self.iteration[self.steps.kind == EventKind.ACQUIRE]
+        own = np.zeros((len(self._pools), max(map(len, self._pools), default=0)), bool)
+        for number, groups in enumerate(self._pools):
+            own[number, : len(groups)] = [each.scope == "worker" for each in groups]
+        return bool((self.steps.kind == EventKind.STEAL).any() or not own[place, group].all())
+
+    def _dealt(self, case: Case) -> float:
+        """Return the makespan if tasks go to who is free first, among workers on such cores.
+
+        A task waits for nothing but its creation, a part of what its parent does.
+        """
+        steps, graphs = self.steps, case.graphs or self._graphs
+        base = np.append(0, np.cumsum([graph.n_tasks for graph in graphs]))
+        own = self.doing
+        task = (base[self.iteration] + self.task)[own]
+        known = self.task[own] >= 0
+        work = np.bincount(task[known], case.length_ps[known], base[-1])
+        begun = np.flatnonzero(np.isin(steps.kind, (EventKind.TASK_START, EventKind.ACQUIRE)))
+        first = np.full(base[-1], -1)
+        begun = begun[np.argsort(steps.row[begun], kind="stable")][::-1]
+        first[task[begun]] = begun
+        parent = np.full(base[-1], -1)
+        for start, graph in zip(base, graphs, strict=False):
+            of = np.repeat(np.arange(graph.n_tasks), np.diff(graph.child_ptr))
+            parent[start + graph.child] = start + of
+        made = self._created_after(case.length_ps, task, base)
+        order = np.argsort(np.where(first >= 0, steps.row[first], 0), kind="stable")
+        order = order[first[order] >= 0]
+        start, now = np.zeros(base[-1]), float(self._begin_ps[0])
+        gaps = np.append(case.gaps_ps, 0.0)
+        for place in range(len(gaps)):
+            mine = order[(order >= base[place]) & (order < base[place + 1])].tolist()
+            free = {
+                kind: [now] * int(count) for kind, count in enumerate(np.bincount(self._core_kind))
+            }
+            end = now
+            for each in mine:
+                above = parent[each]
+                ready = now if above < 0 else start[above] + made[each]
+                heap = free[int(self._core_kind[steps.worker[first[each]]])]
+                start[each] = max(heap[0], ready)
+                heapq.heapreplace(heap, start[each] + work[each])
+                end = max(end, start[each] + work[each])
+            now = end + gaps[place]
+        return end
+
+    def _created_after(self, length: FloatArray, task: IntArray, base: IntArray) -> FloatArray:
+        """Return after how much of its parent's work each task is created."""
+        spawns = np.flatnonzero(self.steps.kind == EventKind.SPAWN)
+        found = np.zeros(base[-1])
+        if len(spawns):
+            order = np.lexsort((self.steps.row, task))
+            done = np.append(0.0, np.cumsum(length[order]))
+            place = np.empty(len(order), np.int64)
+            place[order] = np.arange(len(order))
+            opens = np.searchsorted(task[order], task[spawns])
+            child = base[self.iteration[spawns]] + self._events["arg0"][self.steps.row[spawns]]
+            found[child] = done[place[spawns] + 1] - done[opens]
+        return found
+
     def _needs_of(self, graphs: Sequence[TaskGraph]) -> _Needs:
         """Return what stretches wait for when the iterations execute graphs."""
         known = _Known(self, self._events, graphs)
@@ -267,6 +372,7 @@ class Schedule:
             known.joined(self.joins),
             known.awaited(self._first[~self._opens]),
             known.handed(),
+            self._let,
         ]
         step, needed = (np.concatenate(each) for each in zip(*pairs, strict=True))
         row = self.steps.row

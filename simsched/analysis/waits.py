@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simsched.engine.ways import ways_of
+from simsched.files.units import PER_PS
 from simsched.machine.resources import Resources
 from simsched.trace.flows import Ways, copies_of, flows_of, passing
 from simsched.trace.run import Run
@@ -31,39 +32,40 @@ class Bottlenecks:
         flows = flows_of(run.trace)
         flows = flows.beside(copies_of(run.trace, ways, run.workload.graph.block_bytes))
         self._edges = np.linspace(0.0, max(1.0, float(run.summary.makespan_ps)), BINS + 1)
-        loads = np.zeros((len(ways.names), BINS))
+        self._paths, self._passed = np.zeros(0, np.int64), np.zeros((0, BINS))
         if len(flows):
-            paths, passed = passing(flows, ways, self._edges)
-            weights = np.array([ways.weights(r)[paths] for r in range(len(ways.names))])
-            loads = weights @ passed / ways.bytes_per_s[:, None]
-        self._used = np.pad(np.cumsum(loads, axis=1), ((0, 0), (1, 0)))
+            self._paths, self._passed = passing(flows, ways, self._edges)
+        self._used = self._use(ways, self._paths)
         n_nodes, first_link = len(machine.nodes), Resources(machine).first_link
         cause = np.zeros(len(ways.names), np.int64)
         cause[n_nodes:first_link] = WAIT_CAUSES.index(CACHE)
         cause[first_link : first_link + len(machine.links)] = WAIT_CAUSES.index(LINK)
         self._cause = cause
 
-    def fullest(
-        self,
-        ways: Ways,
-        path: IntArray,
-        begin_ps: FloatArray,
-        end_ps: FloatArray,
-        faster: FloatArray | None = None,
-    ) -> FloatArray:
-        """Return how full the fullest resource was that flows cross, 1 being what it sustains.
+    def _use(self, ways: Ways, paths: IntArray) -> FloatArray:
+        """Return how full each resource was until each edge, times bins, if flows took paths."""
+        weights = np.array([ways.weights(r)[paths] for r in range(len(ways.names))])
+        width_s = (self._edges[1] - self._edges[0]) * PER_PS
+        full = weights.reshape(len(ways.names), -1) @ self._passed
+        full /= ways.bytes_per_s[:, None] * width_s
+        return np.pad(np.cumsum(full, axis=1), ((0, 0), (1, 0)))
 
-        `faster` is how many times as much each resource is taken to sustain.
+    def fullest(
+        self, path: IntArray, begin_ps: FloatArray, end_ps: FloatArray, ways: Ways, other: IntArray
+    ) -> FloatArray:
+        """Return how full the fullest resource would be that flows cross, 1 being all it sustains.
+
+        That is so for the bytes of the run in their time, where paths cross what `ways` say, and
+        each path of the run is the one in `other`.
         """
+        used = self._use(ways, other[self._paths])
         low, high = self._bins(begin_ps, end_ps)
+        path = other[path]
         count = np.diff(ways.ptr)[path]
         flow = np.repeat(np.arange(len(path)), count)
         first = np.cumsum(count) - count
         crossed = ways.resource[np.repeat(ways.ptr[path] - first, count) + np.arange(len(flow))]
-        used = self._used[crossed, high[flow]] - self._used[crossed, low[flow]]
-        share = used / (high - low)[flow]
-        if faster is not None:
-            share = share / faster[crossed]
+        share = (used[crossed, high[flow]] - used[crossed, low[flow]]) / (high - low)[flow]
         found: FloatArray = np.maximum.reduceat(share, first) if len(path) else np.zeros(0)
         return found
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -19,6 +19,20 @@ from typing import Any, TypeVar
 import numpy as np
 
 from simsched.analysis.efficiency import FREE_BYTES_PER_S, ideal_machine
+from simsched.analysis.idle import FAILED
+from simsched.analysis.metrics import memory_kinds
+from simsched.analysis.supply import BETWEEN, ON_ITS_WAY
+from simsched.analysis.waits import CACHE as CACHE_BEFORE
+from simsched.analysis.waits import CONTROLLER, LINK
+from simsched.analysis.waterfall import (
+    CACHE,
+    IDLE,
+    MIGRATION,
+    POOLS,
+    REMOTE,
+    STEAL,
+    WAIT,
+)
 from simsched.machine.caches import CacheLevel, MemorySideCache
 from simsched.machine.model import (
     CodeletTime,
@@ -31,8 +45,7 @@ from simsched.machine.model import (
     RuntimeCosts,
     cost_name,
 )
-from simsched.workload.arrays import BoolArray
-from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.graph import Workload
 
 Resource = TypeVar("Resource", MemoryNode, MemorySideCache, Link, Controller)
 #: How many times as fast, in words for speeds, for times and for tasks.
@@ -61,6 +74,8 @@ class Alteration:
     #: What it becomes.
     to: str
     made: Callable[[Setting], Setting]
+    #: Parts of the time (:mod:`simsched.analysis.waterfall`) of which nothing is left then.
+    removes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,6 +86,16 @@ class Missing:
     why: str
 
 
+#: Costs of which a part of the time consists, and which part that is.
+_TOGETHER = {
+    "steals and probes": (("steal_ps", "steal_probe_ps"), STEAL),
+    "pops and locks": (("pop_ps", "lock_hold_ps"), POOLS),
+    "faults and moves of pages": (
+        ("page_fault_ps", "page_move_ps", "page_migration_ps"),
+        MIGRATION,
+    ),
+    "barriers": (("barrier_ps",), BETWEEN),
+}
 Source = Callable[[Setting], Iterator[Alteration | Missing]]
 SOURCES: list[Source] = []
 
@@ -90,7 +115,8 @@ def _of_machine(change: Callable[[Machine], Machine]) -> Callable[[Setting], Set
     return lambda setting: replace(setting, machine=change(setting.machine))
 
 
-def _kinds(names: Iterator[str]) -> list[str]:
+def kinds_of(names: Iterable[str]) -> list[str]:
+    """Return names, each once."""
     return list(dict.fromkeys(names))
 
 
@@ -120,7 +146,7 @@ def _faster_cores(machine: Machine, number: int) -> Machine:
     }
     timings = {
         name: {
-            kind: _faster_codelet(of, TWICE if kind == own.kind else 1.0) for kind, of in by.items()
+            kind: faster_codelet(of, TWICE if kind == own.kind else 1.0) for kind, of in by.items()
         }
         for name, by in machine.timings.items()
     }
@@ -131,7 +157,8 @@ def _faster_kernel(time: KernelTime) -> KernelTime:
     return replace(time, seconds=tuple(each / TWICE for each in time.seconds))
 
 
-def _faster_codelet(sizes: dict[int, CodeletTime], factor: float) -> dict[int, CodeletTime]:
+def faster_codelet(sizes: dict[int, CodeletTime], factor: float) -> dict[int, CodeletTime]:
+    """Return the times of a codelet that is so many times as fast."""
     return {
         size: CodeletTime(time.mean_s / factor, time.deviation_s / factor)
         for size, time in sizes.items()
@@ -142,10 +169,11 @@ def _faster_codelet(sizes: dict[int, CodeletTime], factor: float) -> dict[int, C
 def memories(setting: Setting) -> Iterator[Alteration]:
     """Yield memory of each kind with more bandwidth, more of it for a core, and less latency."""
     machine = setting.machine
-    for kind in _kinds(node.kind for node in machine.nodes):
+    for kind in kinds_of(node.kind for node in machine.nodes):
         for factor in (TWICE, FREE):
             change = partial(_faster_memory, kind=kind, factor=factor)
-            yield Alteration(f"{kind} bandwidth", SPEED[factor], _of_machine(change))
+            gone = () if factor != FREE else (WAIT.format(kind, CONTROLLER),)
+            yield Alteration(f"{kind} bandwidth", SPEED[factor], _of_machine(change), gone)
         caps = partial(_changed_paths, kind=kind, change=_wider)
         if _differs(machine, caps(machine)):
             yield Alteration(f"what a core draws from {kind}", SPEED[TWICE], _of_machine(caps))
@@ -191,7 +219,7 @@ def _faster_memory(machine: Machine, kind: str, factor: float) -> Machine:
 
 def _served(machine: Machine, controller: int) -> list[str]:
     """Return the kinds of memory behind a controller."""
-    return _kinds(node.kind for node in machine.nodes if node.controller == controller)
+    return kinds_of(node.kind for node in machine.nodes if node.controller == controller)
 
 
 def _changed_paths(machine: Machine, kind: str, change: Callable[[Path], Path]) -> Machine:
@@ -264,11 +292,12 @@ def _faster_controllers(machine: Machine, shared: list[int], factor: float) -> M
 def memory_side_caches(setting: Setting) -> Iterator[Alteration]:
     """Yield faster caches in front of memory."""
     nodes = setting.machine.nodes
-    for kind in _kinds(node.kind for node in nodes if node.memory_side_cache is not None):
+    for kind in kinds_of(node.kind for node in nodes if node.memory_side_cache is not None):
         for factor in (TWICE, FREE):
             change = partial(_with_fronts, kind=kind, change=partial(_faster, factor=factor))
             what = f"bandwidth of the cache in front of {kind}"
-            yield Alteration(what, SPEED[factor], _of_machine(change))
+            gone = () if factor != FREE else (WAIT.format(kind, CACHE_BEFORE),)
+            yield Alteration(what, SPEED[factor], _of_machine(change), gone)
         for factor in (TWICE, FREE):
             change = partial(_with_fronts, kind=kind, change=partial(_sooner, factor=factor))
             what = f"latency of the cache in front of {kind}"
@@ -296,10 +325,16 @@ def links(setting: Setting) -> Iterator[Alteration | Missing]:
     """Yield faster links, those together whose names differ in numbers only."""
     if not setting.machine.links:
         yield Missing("bandwidth of links", "the machine has none")
-    for kind in _kinds(_link_kind(link) for link in setting.machine.links):
+    kinds = kinds_of(_link_kind(link) for link in setting.machine.links)
+    waits = tuple(WAIT.format(kind, LINK) for kind in memory_kinds(setting.machine))
+    for kind in kinds:
         for factor in (TWICE, FREE):
-            change = partial(_faster_links, kind=kind, factor=factor)
-            yield Alteration(f"bandwidth of links {kind}", SPEED[factor], _of_machine(change))
+            change = partial(_faster_links, kinds=(kind,), factor=factor)
+            gone = waits if len(kinds) == 1 and factor == FREE else ()
+            yield Alteration(f"bandwidth of links {kind}", SPEED[factor], _of_machine(change), gone)
+    if len(kinds) > 1:
+        change = partial(_faster_links, kinds=kinds, factor=FREE)
+        yield Alteration("bandwidth of all links", SPEED[FREE], _of_machine(change), waits)
 
 
 def _link_kind(link: Link) -> str:
@@ -311,8 +346,8 @@ def _link_kind(link: Link) -> str:
     return _NUMBER.sub("", link.name) or link.name
 
 
-def _faster_links(machine: Machine, kind: str, factor: float) -> Machine:
-    made = (_faster(each, factor) if _link_kind(each) == kind else each for each in machine.links)
+def _faster_links(machine: Machine, kinds: Sequence[str], factor: float) -> Machine:
+    made = (_faster(each, factor) if _link_kind(each) in kinds else each for each in machine.links)
     return replace(machine, links=tuple(made))
 
 
@@ -328,6 +363,16 @@ def caches(setting: Setting) -> Iterator[Alteration | Missing]:
         for factor in (TWICE, FREE):
             change = partial(_with_level, number=number, change=partial(_near, factor=factor))
             yield Alteration(f"{level.name} latency", TIME[factor], _of_machine(change))
+    if setting.machine.caches:
+        yield Alteration("hits in caches", TIME[FREE], _of_machine(_free_hits), (CACHE,))
+
+
+def _free_hits(machine: Machine) -> Machine:
+    made = machine
+    for number in range(len(machine.caches)):
+        for change in (_wide, _near):
+            made = _with_level(made, number, partial(change, factor=FREE))
+    return made
 
 
 def _with_level(
@@ -378,16 +423,32 @@ def runtime_costs(setting: Setting) -> Iterator[Alteration | Missing]:
     for name in charged:
         for factor in (TWICE, FREE):
             change = partial(_cheaper, name=name, factor=factor)
-            yield Alteration(f"cost {cost_name(name)}", TIME[factor], _of_machine(change))
-    if any(graph.creation_ops.any() for graph in _graphs(setting.workload)):
-        for factor in (TWICE, FREE):
-            made = partial(_with_creation, factor=factor)
-            yield Alteration("creation of tasks by the program", TIME[factor], made)
+            gone = _parts_of((name,), charged) if factor == FREE else ()
+            yield Alteration(f"cost {cost_name(name)}", TIME[factor], _of_machine(change), gone)
+    for what, (together, _) in _TOGETHER.items():
+        gone = _parts_of(together, charged)
+        if gone and len({*together} & {*charged}) > 1:
+            free = partial(_free_costs, names=together)
+            yield Alteration(what, TIME[FREE], _of_machine(free), gone)
     if charged or setting.machine.copies_data:
         copies = " and copies" * setting.machine.copies_data
-        yield Alteration(f"runtime{copies}", TIME[FREE], _of_machine(ideal_machine))
+        gone = (IDLE.format(ON_ITS_WAY),)
+        yield Alteration(f"runtime{copies}", TIME[FREE], _of_machine(ideal_machine), gone)
     if nothing:
         yield Missing(f"costs {', '.join(nothing)}", "they are 0")
+
+
+def _parts_of(names: Sequence[str], charged: Sequence[str]) -> tuple[str, ...]:
+    """Return of which parts nothing is left without some of the costs that are charged."""
+    return tuple(
+        part for costs, part in _TOGETHER.values() if {*costs} & {*charged} == {*names} & {*charged}
+    )
+
+
+def _free_costs(machine: Machine, names: Sequence[str]) -> Machine:
+    for name in names:
+        machine = _cheaper(machine, name, FREE)
+    return machine
 
 
 def _cheaper(machine: Machine, name: str, factor: float) -> Machine:
@@ -400,91 +461,13 @@ def _cheaper(machine: Machine, name: str, factor: float) -> Machine:
     return replace(machine, costs=replace(machine.costs, **{name: made}))
 
 
-def _with_creation(setting: Setting, factor: float) -> Setting:
-    def sooner(graph: TaskGraph) -> TaskGraph:
-        return replace(graph, creation_ops=graph.creation_ops / factor)
-
-    init = setting.workload.init
-    workload = setting.workload.changed(sooner, init=init and sooner(init))
-    return replace(setting, workload=workload)
-
-
-def _graphs(workload: Workload) -> list[TaskGraph]:
-    return [workload.graph, *filter(None, [workload.init])]
-
-
 @source
-def task_classes(setting: Setting) -> Iterator[Alteration]:
-    """Yield tasks of each class that take less time: operations, and bytes of their accesses."""
-    used = (
-        graph.class_names[number]
-        for graph in _graphs(setting.workload)
-        for number in np.unique(graph.task_class).tolist()
-    )
-    for name in _kinds(used):
-        for factor in (TWICE, FREE):
-            made = partial(_shorter_tasks, name=name, factor=factor)
-            yield Alteration(f"tasks {name}", TIME[factor], made)
-
-
-def _shorter_tasks(setting: Setting, name: str, factor: float) -> Setting:
-    """Return a run in which tasks of a class have less to do, wherever that is said."""
-    machine, before = setting.machine, setting.workload
-    for graph in _graphs(before):
-        if graph.codelets is not None and name in graph.class_names:
-            codelet = graph.codelets[graph.class_names.index(name)]
-            by = machine.timings.get(codelet, {})
-            shorter = {kind: _faster_codelet(sizes, factor) for kind, sizes in by.items()}
-            machine = replace(machine, timings={**machine.timings, codelet: shorter})
-    change = partial(_shorter_class, name=name, factor=factor)
-    workload = before.changed(change, init=before.init and change(before.init))
-    division = before.division
-    if division is not None:
-        mine, owner = _members(before.graph, name)
-        division = replace(
-            division,
-            fixed_ops=_divided(division.fixed_ops, mine, factor),
-            unit_ops=_divided(division.unit_ops, mine, factor),
-            unit_read_bytes=np.where(
-                owner, division.unit_read_bytes / factor, division.unit_read_bytes
-            ),
-            unit_written_bytes=np.where(
-                owner, division.unit_written_bytes / factor, division.unit_written_bytes
-            ),
-        )
-    return replace(setting, machine=machine, workload=replace(workload, division=division))
-
-
-def _members(graph: TaskGraph, name: str) -> tuple[BoolArray, BoolArray]:
-    """Return which tasks are of a class, and which accesses are theirs."""
-    known = graph.class_names.index(name) if name in graph.class_names else -1
-    mine = graph.task_class == known
-    return mine, np.repeat(mine, np.diff(graph.access_ptr))
-
-
-def _divided(ops: Any, mine: BoolArray, factor: float) -> Any:
-    """Return fewer operations for some tasks; what cannot run stays so."""
-    return np.where(mine & np.isfinite(ops), np.where(np.isfinite(ops), ops, 0.0) / factor, ops)
-
-
-def _shorter_class(graph: TaskGraph, name: str, factor: float) -> TaskGraph:
-    """Return a graph in which tasks of a class have less to do.
-
-    Of what they access at least a byte is left, so that data lie where they did.
-    """
-    mine, owner = _members(graph, name)
-
-    def fewer(moved: Any) -> Any:
-        left = np.maximum(1, np.rint(moved / factor).astype(np.int64))
-        return np.where(owner & (moved > 0), left, moved)
-
-    return replace(
-        graph,
-        ops=_divided(graph.ops, mine, factor),
-        join_ops=_divided(graph.join_ops, mine, factor),
-        read_bytes=fewer(graph.read_bytes),
-        written_bytes=fewer(graph.written_bytes),
-    )
+def conditions(setting: Setting) -> Iterator[Alteration]:
+    """Yield cores that neither slow down nor fail."""
+    if setting.machine.changes:
+        change = partial(replace, changes=())
+        gone = (IDLE.format(FAILED),)
+        yield Alteration("changes of cores", TIME[FREE], _of_machine(change), gone)
 
 
 @source
@@ -506,7 +489,7 @@ def near_data(setting: Setting) -> Iterator[Alteration | Missing]:
     if all_near(machine).paths == machine.paths:
         yield Missing("remote accesses", "no memory is farther away than other of its kind")
     else:
-        yield Alteration("remote accesses", "local", _of_machine(all_near))
+        yield Alteration("remote accesses", "local", _of_machine(all_near), (REMOTE,))
 
 
 def all_near(machine: Machine) -> Machine:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from simsched.analysis.lengths import Lengths
 from simsched.analysis.schedule import Schedule
+from simsched.experiment import program_alterations as _registered  # noqa: F401 (registers its sources)
 from simsched.experiment.alterations import Alteration, Missing, Setting, alterations
 from simsched.experiment.cell_run import repeated_run, varied_run
 from simsched.experiment.cells import Cell
@@ -43,7 +44,7 @@ MOST_EVENTS = {"native": 20_000_000, "simpy": 1_000_000}
 LEAST_ITERATIONS = 2
 #: Events of a run of which predictions are made; they are in memory then.
 MOST_PREDICTED = 3_000_000
-Makespans = dict[tuple[str, str], list[int | str]]
+Makespans = dict[Alteration, list[int | str]]
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class Gain:
     impossible: str = ""
     #: Of the schedules of the unchanged runs with the change; empty where none is made.
     predicted_ps: tuple[int, ...] = ()
+    #: Parts of the time of which nothing is left then.
+    removes: tuple[str, ...] = ()
 
     @property
     def gain_s(self) -> float:
@@ -104,6 +107,7 @@ class Gain:
             "shorter_percent": _finite(shorter.mean),
             "shorter_percent_ci95": _finite(shorter.half_width),
             "predicted_percent": _finite(self.predicted_percent.mean),
+            "removes": ", ".join(self.removes),
             "impossible": self.impossible or None,
         }
 
@@ -185,8 +189,8 @@ def what_if(
     known = alterations(_setting(first))
     changes = [UNCHANGED, *(each for each in known if isinstance(each, Alteration))]
     before: list[int] = []
-    after: Makespans = {(each.what, each.to): [] for each in changes}
-    predicted: dict[tuple[str, str], list[int]] = {key: [] for key in after}
+    after: Makespans = {each: [] for each in changes}
+    predicted: dict[Alteration, list[int]] = {each: [] for each in changes}
     total = len(cells) * (len(changes) + 1)
     whole = first.workload_source.build().iterations
     count = iterations_for(first, total, iterations)
@@ -196,12 +200,14 @@ def what_if(
             before.append(unchanged_run.makespan_ps)
             if unchanged_run.n_events <= MOST_PREDICTED:
                 for each, expected in predictions(cell, changes):
-                    predicted[each.what, each.to].append(expected)
+                    predicted[each].append(expected)
             heard.finished(cell)
             for each, makespan in _changed(cell, changes):
-                after[each.what, each.to].append(makespan)
+                after[each].append(makespan)
                 heard.finished(cell)
-    unchanged, *gains = (_gain(key, before, found, predicted[key]) for key, found in after.items())
+    unchanged, *gains = (
+        _gain(each, before, found, predicted[each]) for each, found in after.items()
+    )
     if unchanged.impossible:
         raise SimschedError(f"{first.label}: simulated again: {unchanged.impossible}")
     return WhatIf(
@@ -296,7 +302,7 @@ def predictions(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Alt
 
 
 def _gain(
-    key: tuple[str, str],
+    change: Alteration,
     before: Sequence[int],
     found: Sequence[int | str],
     predicted: Sequence[int],
@@ -305,7 +311,7 @@ def _gain(
     wrong = next((each for each in found if isinstance(each, str)), "")
     after = tuple(each for each in found if isinstance(each, int)) if not wrong else ()
     all_of = tuple(predicted) if len(predicted) == len(before) else ()
-    return Gain(*key, tuple(before), after, wrong, all_of)
+    return Gain(change.what, change.to, tuple(before), after, wrong, all_of, change.removes)
 
 
 def what_if_frame(found: WhatIf) -> pd.DataFrame:

@@ -227,9 +227,10 @@ class Result(ResultData):
             One row per change by descending gain: `change`, `to`, `makespan_s`, `gain_s`,
             `shorter_percent`, the half widths `makespan_s_ci95` and `shorter_percent_ci95` of 95 %
             confidence intervals, `predicted_percent`, what the schedules of the unchanged runs say
-            of `shorter_percent`, and `impossible`, why it cannot be simulated. The unchanged runs
-            are a row, ``nothing``. ``attrs["drift_ps"]`` is by how much these differ from the given
-            ones, ``attrs["iterations"]`` how many iterations are simulated and how many there are,
+            of `shorter_percent`, `removes`, the parts of the time of which nothing is left, and
+            `impossible`, why it cannot be simulated. The unchanged runs are a row, ``nothing``.
+            ``attrs["drift_ps"]`` is by how much these differ from the given ones,
+            ``attrs["iterations"]`` how many iterations are simulated and how many there are,
             ``attrs["missing"]`` which changes do not apply, and why.
         """
         count = _ITERATIONS.checked(iterations, "what_if: iterations")

@@ -14,8 +14,9 @@ from simsched.analysis.lengths import Lengths
 from simsched.analysis.path import critical_path
 from simsched.analysis.schedule import Case, Schedule
 from simsched.engine.run import simulate
-from simsched.experiment.alterations import FREE, Setting, _cheaper, _shorter_tasks
+from simsched.experiment.alterations import FREE, Setting, _cheaper
 from simsched.experiment.alterations import _faster_cores as faster_cores
+from simsched.experiment.program_alterations import _shorter_tasks
 from simsched.machine.model import Machine, RuntimeCosts
 from simsched.policy import make_policy
 from simsched.policy.contract.base import Preempt, Transfer
