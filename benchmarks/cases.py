@@ -209,9 +209,13 @@ RECORDED = {
     "dmda 40 tiles": 371_764,
     "dmdas 12 tiles": 11_964,
     "dmdas 40 tiles": 371_764,
+    "lws 12 tiles": 12_493,
+    "lws 40 tiles": 382_934,
+    "heteroprio 12 tiles": 11_982,
+    "heteroprio 40 tiles": 377_416,
 }
 #: Policies of a runtime whose decisions are measured.
-RUNTIMES = ("dm", "dmda", "dmdas")
+RUNTIMES = ("dm", "dmda", "dmdas", "lws", "heteroprio")
 #: Flows that go to the worker's own controller, of the first N drawn for `remote_flows`.
 FLOWS_AT_HOME = {10_000: 7_021, 100_000: 70_364, 200_000: 140_388, 1_000_000: 700_798}
 #: 10^6 coupled flows on 256 workers amplify rounding: no engine that computes in doubles can come

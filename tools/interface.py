@@ -336,7 +336,8 @@ def filled(leaf: Leaf, given: str, part: Leaf | None = None) -> Iterator[str]:
     elif member.kind == "values":
         yield f"{place} = _values(kept, {value}, &c.{leaf.size})"
     elif member.kind == "stream":
-        yield f"{place} = _random(kept, {value})"
+        yield from [f"if {value} is not None:"] * member.optional
+        yield "    " * member.optional + f"{place} = _random(kept, {value})"
     elif member.kind == "array":
         condition = written(member.needs) or (f"{value} is not None" if member.optional else "")
         yield from [f"if {condition}:"] * bool(condition)

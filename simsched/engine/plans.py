@@ -18,7 +18,7 @@ from simsched.files.units import seconds_to_ps
 from simsched.policy.contract.blocks import THREAD_GROUPS
 from simsched.policy.contract.plan import CONDITIONS, ROOTS, SCOPES, TAKES, WHERES, Choice, Plan
 from simsched.policy.contract.plan_checks import groups_of, validate_acquire, validate_plan
-from simsched.policy.contract.runtime import RULES, Runtime
+from simsched.policy.contract.runtime import PARTS, RULES, Runtime
 from simsched.workload.builder import Adjacency, adjacency
 from simsched.workload.graph import TaskGraph
 
@@ -77,9 +77,9 @@ def resolve_plan(plan: Plan, graph: TaskGraph, problem: Problem) -> ResolvedPlan
 
 def _runtime(runtime: Runtime) -> ResolvedRuntime:
     """Return a runtime with codes for names."""
-    expected = runtime.expected
+    expected, draw, theft, buckets = (getattr(runtime, part) for part in PARTS)
     return ResolvedRuntime(
-        rule=RULES.index(runtime.rule),
+        rule=tuple(RULES).index(runtime.rule),
         main_space=int(runtime.main_space),
         by_priority=bool(runtime.by_priority),
         pipeline=int(runtime.pipeline),
@@ -100,6 +100,16 @@ def _runtime(runtime: Runtime) -> ResolvedRuntime:
         cost_ps=_array(expected.cost_ps, np.int64) if expected else None,
         latency_ps=_array(expected.latency_ps, np.int64) if expected else None,
         byte_ps=_array(expected.byte_ps, np.float64) if expected else None,
+        most_queued=int(expected.most_queued) if expected else 0,
+        weight=_array(draw.weight, np.float64) if draw else None,
+        draws=draw.rng.bit_generator if draw else None,
+        in_turn=bool(theft and theft.in_turn),
+        victims=_array(theft.victims, np.int32) if theft else None,
+        n_likes=int(buckets.like.max()) + 1 if buckets else 0,
+        ordering_interval=int(buckets.ordering_interval) if buckets else 0,
+        min_samples=int(buckets.min_samples) if buckets else 0,
+        max_taken=int(buckets.max_taken) if buckets else 0,
+        like=_array(buckets.like, np.int32) if buckets else None,
     )
 
 

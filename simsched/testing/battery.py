@@ -200,5 +200,7 @@ def _feed(value: Any, update: Callable[[bytes], None]) -> None:
         update(f"{len(value)}".encode())
         for item in value:
             _feed(item, update)
+    elif isinstance(value, np.random.Generator):
+        _feed(value.bit_generator.state, update)
     else:
         update(repr(value).encode())

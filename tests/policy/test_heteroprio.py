@@ -9,7 +9,7 @@ import pytest
 from simsched.machine.model import CoreGroup
 from simsched.policy.algorithms.list_scheduling.heteroprio import Bucket, Buckets
 from simsched.policy.parts.runtime_like import DEVICE as ON_DEVICE
-from simsched.policy.parts.runtime_like import HOST, TYPES
+from simsched.policy.parts.runtime_like import HOST
 from simsched.trace.schema import EventKind
 from simsched.workload.builder import build_graph
 from tests.engine.test_copies import device_machine
@@ -92,8 +92,8 @@ def test_scores_follow_the_published_formula() -> None:
         [2, 1],
         [],
         [],
-        {(0, TYPES): equal, (1, TYPES): fast},
-        {(0, TYPES): 0.5, (1, TYPES): 0.5},
+        {3: equal, 7: fast},
+        {3: 0.5, 7: 0.5},
     )
     # The mean task takes 0.5 * 2 + 0.5 * 1 = 1.5 s on its best type.
     assert buckets.normalised(HOST, fast) == pytest.approx(4 / 1.5)

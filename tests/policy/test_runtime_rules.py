@@ -24,7 +24,19 @@ from simsched.workload.graph import TaskGraph, Workload
 from tests.engine.test_copies import MB, device_machine
 from tests.engine.test_drivers import driven
 
-RULED = ("dm", "dmda", "dmdar", "dmdas")
+RULED = (
+    "dm",
+    "dmda",
+    "dmdar",
+    "dmdas",
+    "modular_heft",
+    "eager",
+    "prio",
+    "random",
+    "ws",
+    "lws",
+    "heteroprio",
+)
 SEEDS = 8
 NOWHERE = float("inf")
 
@@ -96,13 +108,18 @@ def random_parameters(rng: np.random.Generator) -> dict[str, Any]:
 
 
 def own_parameters(name: str, rng: np.random.Generator) -> dict[str, Any]:
-    if name.startswith("dm"):
-        return {
-            "alpha": float(rng.choice([0.0, 0.5, 1.0])),
-            "beta": float(rng.choice([0.0, 1.0, 1.7])),
-            "bus_slowdown": float(rng.choice([0.0, 1.0, 3.3])),
-        }
-    return {}
+    found: dict[str, Any] = {}
+    if name.startswith("dm") or name == "modular_heft":
+        found["alpha"] = float(rng.choice([0.0, 0.5, 1.0]))
+        found["beta"] = float(rng.choice([0.0, 1.0, 1.7]))
+        found["bus_slowdown"] = float(rng.choice([0.0, 1.0, 3.3]))
+    if name == "modular_heft":
+        found["most_queued"] = int(rng.choice([1, 3, 30]))
+    if name == "heteroprio":
+        found["ordering_interval"] = int(rng.choice([1, 3, 32]))
+        found["min_samples"] = int(rng.choice([0, 2, 16]))
+        found["max_taken"] = int(rng.choice([1, 2, 5]))
+    return found
 
 
 def assert_same(native: Run, reference: Run, about: str) -> None:
@@ -172,7 +189,8 @@ def test_a_class_that_decides_otherwise_has_hooks() -> None:
         ({"members": np.empty(0, np.int32)}, "found 0 members"),
         ({"row": np.array([0, 0, 0, 1], np.int32)}, "rows up to 1, accepted one or more, and rows"),
         ({"able": np.zeros((1, 2), bool)}, "task 0: found no member that can execute it"),
-        ({"expected": None}, "expected: found none with the rule 'expected_ends'"),
+        ({"expected": None}, "found no part with the rule 'expected_ends', accepted expected"),
+        ({"rule": "central"}, "found expected with the rule 'central', accepted none"),
         ({"pipeline": 3}, "pipeline: found 3, accepted an integer from 1 to 2"),
         ({"byte_ps": np.full((2, 2), np.nan)}, "byte_ps.*found nan"),
         ({"byte_ps": np.full((2, 2), 1)}, "byte_ps.*accepted an array of numbers"),

@@ -52,7 +52,9 @@ CODES = (
         "",
         {"child_first": CHILD_FIRST, "parent_first": PARENT_FIRST},
     ),
-    Codes("Who gets a task from a runtime with queues of its own.", "RULE_", _numbered(RULES)),
+    Codes(
+        "Who gets a task from a runtime with queues of its own.", "RULE_", _numbered(tuple(RULES))
+    ),
     Codes("The pool groups of such a runtime.", "POOL_", _numbered(POOLS)),
     Codes("Who comes round first of those who do at one time.", "RANK_", RANKS),
     Codes("Hooks that decide.", "", _numbered(tuple(HOOKS))),

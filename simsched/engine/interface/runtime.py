@@ -19,6 +19,7 @@ from simsched.engine.interface.table import (
     interface,
     length,
     number,
+    stream,
 )
 from simsched.policy.contract.runtime import RULES
 
@@ -57,9 +58,27 @@ class ResolvedRuntime:
     data_aware: bool = number(gloss="transfers count")
     pops_ready: bool = number(gloss="workers take the task whose data they lack least")
     cost_ps: Int64Array | None = array(
-        "n_rows, n_tasks", INSTANT_PS, "expected times; given for the rule expected_ends"
+        "n_rows, n_tasks", INSTANT_PS, "expected times; given for expected_ends and tree"
     )
     latency_ps: Int64Array | None = array(
         "n_nodes, n_nodes", INSTANT_PS, "of a copy from each node to each other one, as expected"
     )
     byte_ps: FloatArray | None = array("n_nodes, n_nodes", WEIGHT, "the same of each byte more")
+    most_queued: int = number(NATURAL, "tasks in the queue of a worker, for the rule tree")
+    weight: FloatArray | None = array("n_workers", WEIGHT, "of drawing it; for the rule drawn")
+    draws: np.random.BitGenerator | None = stream("from which workers are drawn")
+    in_turn: bool = number(gloss="thieves begin behind their last victim")
+    victims: Int32Array | None = array(
+        "n_workers, n_members",
+        index("n_workers"),
+        "in the order in which they are looked at; given for the rule stealing",
+    )
+    n_likes: int = number(NATURAL, "numbers of buckets")
+    ordering_interval: int = number(NATURAL, "pushes between two orderings of buckets")
+    min_samples: int = number(NATURAL, "executions before which a bucket comes first")
+    max_taken: int = number(NATURAL, "tasks that a worker takes out of buckets ahead")
+    like: Int32Array | None = array(
+        "n_tasks",
+        index("n_likes"),
+        "number of the bucket, 1 for cores and 2 for devices in it; given for the rule buckets",
+    )

@@ -224,7 +224,7 @@ cdef int _fill_plan(ssk_plan_t *c, object plan, const ssk_graph_t *graph, const 
     if plan.runtime is not None:
         c.runtime.n_members = _whole(_length(plan.runtime, "members", 0), "n_members", 1, MAX_INT32)
         c.runtime.n_rows = _whole(_length(plan.runtime, "able", 0), "n_rows", 1, MAX_INT32)
-        c.runtime.rule = _number(plan.runtime, "rule", 0, 0)
+        c.runtime.rule = _number(plan.runtime, "rule", 0, 5)
         c.runtime.main_space = _number(plan.runtime, "main_space", 0, MAX_INT32)
         c.runtime.by_priority = _number(plan.runtime, "by_priority", 0, 1)
         c.runtime.pipeline = _number(plan.runtime, "pipeline", 1, 2)
@@ -236,6 +236,12 @@ cdef int _fill_plan(ssk_plan_t *c, object plan, const ssk_graph_t *graph, const 
         c.runtime.beta = plan.runtime.beta
         c.runtime.data_aware = _number(plan.runtime, "data_aware", 0, 1)
         c.runtime.pops_ready = _number(plan.runtime, "pops_ready", 0, 1)
+        c.runtime.most_queued = _number(plan.runtime, "most_queued", 0, MAX_INT32)
+        c.runtime.in_turn = _number(plan.runtime, "in_turn", 0, 1)
+        c.runtime.n_likes = _number(plan.runtime, "n_likes", 0, MAX_INT32)
+        c.runtime.ordering_interval = _number(plan.runtime, "ordering_interval", 0, MAX_INT32)
+        c.runtime.min_samples = _number(plan.runtime, "min_samples", 0, MAX_INT32)
+        c.runtime.max_taken = _number(plan.runtime, "max_taken", 0, MAX_INT32)
         c.runtime.members = <const int32_t *>_array(kept, plan.runtime, "members", np.int32, (c.runtime.n_members,))
         c.runtime.is_device = <const uint8_t *>_array(kept, plan.runtime, "is_device", np.uint8, (problem.n_workers,))
         c.runtime.node = <const int32_t *>_array(kept, plan.runtime, "node", np.int32, (problem.n_workers,))
@@ -248,4 +254,12 @@ cdef int _fill_plan(ssk_plan_t *c, object plan, const ssk_graph_t *graph, const 
             c.runtime.latency_ps = <const int64_t *>_array(kept, plan.runtime, "latency_ps", np.int64, (problem.n_nodes, problem.n_nodes))
         if plan.runtime.byte_ps is not None:
             c.runtime.byte_ps = <const double *>_array(kept, plan.runtime, "byte_ps", np.float64, (problem.n_nodes, problem.n_nodes))
+        if plan.runtime.weight is not None:
+            c.runtime.weight = <const double *>_array(kept, plan.runtime, "weight", np.float64, (problem.n_workers,))
+        if plan.runtime.draws is not None:
+            c.runtime.draws = _random(kept, plan.runtime.draws)
+        if plan.runtime.victims is not None:
+            c.runtime.victims = <const int32_t *>_array(kept, plan.runtime, "victims", np.int32, (problem.n_workers, c.runtime.n_members))
+        if plan.runtime.like is not None:
+            c.runtime.like = <const int32_t *>_array(kept, plan.runtime, "like", np.int32, (graph.n_tasks,))
     return 0

@@ -193,6 +193,16 @@ cdef extern from "ssk.h" nogil:
         const int64_t * cost_ps
         const int64_t * latency_ps
         const double * byte_ps
+        int32_t most_queued
+        const double * weight
+        ssk_random_t draws
+        int32_t in_turn
+        const int32_t * victims
+        int32_t n_likes
+        int32_t ordering_interval
+        int32_t min_samples
+        int32_t max_taken
+        const int32_t * like
 
     ctypedef struct ssk_plan_t:
         int32_t n_groups

@@ -12,7 +12,7 @@ from simsched.policy.contract.base import Update
 from simsched.policy.contract.blocks import LARGEST_PAGE_BYTES
 from simsched.policy.contract.plan import AcquireStep, Plan, Uniform, Weighted
 from simsched.policy.contract.records import MAX_INDEX, check, check_record, check_word
-from simsched.policy.contract.runtime import POOLS, Runtime
+from simsched.policy.contract.runtime import PARTS, POOLS, RULES, Runtime
 from simsched.workload.graph import TaskGraph
 
 
@@ -107,12 +107,13 @@ def _validate_runtime(plan: Plan, runtime: Runtime, graph: TaskGraph) -> None:
             f"runtime: able: task {int(stuck[0])}: found no member that can execute it, accepted "
             "one or more"
         )
-    expected = runtime.expected
-    if (expected is None) == (runtime.rule == "expected_ends"):
+    given, needed = [p for p in PARTS if getattr(runtime, p) is not None], RULES[runtime.rule]
+    if given != [needed] * (needed is not None):
         raise PolicyError(
-            f"runtime: expected: found {'none' if expected is None else 'some'} with the rule "
-            f"{runtime.rule!r}, accepted some with 'expected_ends' alone"
+            f"runtime: found {', '.join(given) or 'no part'} with the rule {runtime.rule!r}, "
+            f"accepted {needed or 'none'}"
         )
+    expected = runtime.expected
     if expected is not None and len(expected.cost_ps) != n_rows:
         raise PolicyError(
             f"runtime: expected: cost_ps: found {len(expected.cost_ps)} rows, accepted {n_rows}"

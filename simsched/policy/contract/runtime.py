@@ -12,8 +12,18 @@ from simsched.policy.contract.records import MAX_INDEX, NEVER_PS, accepts
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
 
-#: who gets a task
-RULES = ("expected_ends",)
+MAX_LIKE = 2**22  #: each costs memory, even if no task has it
+
+#: who gets a task, and the part of a runtime that says how
+RULES = {
+    "expected_ends": "expected",
+    "tree": "expected",
+    "central": None,
+    "drawn": "draw",
+    "stealing": "theft",
+    "buckets": "buckets",
+}
+PARTS = tuple(dict.fromkeys(part for part in RULES.values() if part))
 #: groups of pools: of what workers have been given, may get, and will get, and what is being pushed
 POOLS = ("own", "queued", "claimed", "pushed")
 #: Ranks of those who come round at one time, the first to the last: a core that has pushed tasks or
@@ -40,6 +50,8 @@ class Expectations:
         Whether expected transfers count.
     pops_ready : bool
         Whether a worker takes the one of its most urgent tasks of whose data it lacks least.
+    most_queued : int
+        Tasks that the queue of a worker holds below the one in which others wait.
     """
 
     cost_ps: Int64Array = field(metadata=accepts(0, shape=("rows", "tasks")))
@@ -49,6 +61,62 @@ class Expectations:
     beta: float = field(default=1.0, metadata=accepts(0.0, 1e300))
     data_aware: bool = True
     pops_ready: bool = False
+    most_queued: int = field(default=1, metadata=accepts(1, MAX_INDEX))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Draw:
+    """By which weights a worker is drawn.
+
+    Parameters
+    ----------
+    weight : ndarray of float64, shape (n_workers,)
+        Of each worker among those that can execute a task.
+    rng : numpy.random.Generator
+        What is drawn from.
+    """
+
+    weight: NDArray[np.float64] = field(metadata=accepts(0, 1e300, shape=("workers",)))
+    rng: np.random.Generator
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Theft:
+    """Where a worker without tasks looks for some.
+
+    Parameters
+    ----------
+    victims : ndarray of int32, shape (n_workers, n_members)
+        Workers at which each worker looks, one after the other.
+    in_turn : bool
+        Whether it begins behind its last victim.
+    """
+
+    victims: Int32Array = field(metadata=accepts(of="workers", shape=("workers", "members")))
+    in_turn: bool
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Buckets:
+    """How tasks that are alike are grouped, and how what is learned of them is used.
+
+    Parameters
+    ----------
+    like : ndarray of int32, shape (n_tasks,)
+        Number of what each task shares with others; its two lowest bits say whether cores and
+        whether devices can execute it.
+    ordering_interval : int
+        Tasks that become ready between two orderings of the buckets.
+    min_samples : int
+        Executions on a type of processor before which a bucket comes first there.
+    max_taken : int
+        Most tasks that a worker takes out of the buckets ahead.
+    """
+
+    like: Int32Array = field(metadata=accepts(1, MAX_LIKE, shape=("tasks",)))
+    ordering_interval: int = field(metadata=accepts(1, MAX_INDEX))
+    min_samples: int = field(metadata=accepts(0, MAX_INDEX))
+    max_taken: int = field(metadata=accepts(1, MAX_INDEX))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -60,8 +128,10 @@ class Runtime:
 
     Parameters
     ----------
-    rule : {"expected_ends"}
-        Who gets a task.
+    rule : {"expected_ends", "tree", "central", "drawn", "stealing", "buckets"}
+        Who gets a task: the member that is expected to end it best, at once or when its short queue
+        has room; who asks first; one that is drawn; who has made it ready, or a thief; the type of
+        processor that is best for its bucket.
     members : ndarray of int32, shape (n_members,)
         Workers that take part, devices first.
     is_device : ndarray of bool, shape (n_workers,)
@@ -84,10 +154,16 @@ class Runtime:
         What it takes to push a task, to look after the copies of a memory, to ask for a datum of a
         task, and to have written a datum for the last time.
     expected : Expectations, optional
-        For the rule "expected_ends".
+        For the rules "expected_ends" and "tree".
+    draw : Draw, optional
+        For the rule "drawn".
+    theft : Theft, optional
+        For the rule "stealing".
+    buckets : Buckets, optional
+        For the rule "buckets".
     """
 
-    rule: str = field(metadata=accepts(words=RULES))
+    rule: str = field(metadata=accepts(words=tuple(RULES)))
     members: Int32Array = field(metadata=accepts(of="workers", shape=("members",)))
     is_device: NDArray[np.bool_] = field(metadata=accepts(shape=("workers",)))
     node: Int32Array = field(metadata=accepts(of="nodes", shape=("workers",)))
@@ -102,3 +178,6 @@ class Runtime:
     fetch_ps: int = field(default=0, metadata=accepts(0, NEVER_PS))
     release_ps: int = field(default=0, metadata=accepts(0, NEVER_PS))
     expected: Expectations | None = None
+    draw: Draw | None = None
+    theft: Theft | None = None
+    buckets: Buckets | None = None

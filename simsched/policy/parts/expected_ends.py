@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from simsched.files.units import PS_PER_S
 from simsched.policy.contract.base import PlanView, param
 from simsched.policy.contract.records import NEVER_PS
+from simsched.policy.contract.runtime import Expectations
 from simsched.policy.parts.runtime_queues import QueuedRuntime
 from simsched.policy.parts.runtime_state import Q, RuntimeState
 from simsched.policy.parts.schedules import worker_costs
@@ -47,6 +48,21 @@ class ExpectedEnds(QueuedRuntime[Q]):
         """Return what copies are expected to take on a bus that all devices share."""
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
         return TransferModel(view.machine, self.bus_slowdown * max(1, n_devices))
+
+    def expectations(
+        self, view: PlanView, state: RuntimeState[Q], transfers: TransferModel, **further: Any
+    ) -> Expectations:
+        """Return what is expected, as rules have it."""
+        _, cost_ps = costs_by_row(view, state.graph)
+        latency_ps, byte_ps = transfers.expectations()
+        return Expectations(
+            cost_ps=cost_ps,
+            latency_ps=latency_ps,
+            byte_ps=byte_ps,
+            alpha=self.alpha,
+            beta=self.beta,
+            **further,
+        )
 
     def fittest(
         self,

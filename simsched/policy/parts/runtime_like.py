@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from simsched.policy.parts.runtime_state import Q, RuntimeState
+from simsched.workload.graph import Int32Array
 
 HOST, DEVICE = 0, 1
 TYPES = (HOST, DEVICE)  #: of processors
 MEMORY = 256  #: most samples that a running mean remembers
 
-Like = tuple[int, tuple[int, ...]]  #: class of tasks, and types of processors that can run them
+#: Number of what tasks share: four times their class, 1 more if cores and 2 more if devices can
+#: execute them.
+Like = int
 
 
 @dataclass
@@ -33,19 +36,27 @@ class Mean:
         self.value += (sample - self.value) / self.n
 
 
-def likes(state: RuntimeState[Q]) -> list[Like]:
-    """Return the class of every task, and the types of processors that can execute it."""
+def likes(state: RuntimeState[Q]) -> Int32Array:
+    """Return what each task shares with others: its class, and who can execute it."""
     able = np.zeros((len(TYPES), state.graph.n_tasks), bool)
-    rows = {(int(state.is_device[w]), id(state.able[w])): state.able[w] for w in state.order}
-    for (kind, _), can_run in rows.items():
-        able[kind] |= can_run
-    types: list[tuple[int, ...]] = [(), (HOST,), (DEVICE,), TYPES]
-    return [
-        (name, types[of])
-        for name, of in zip(
-            state.graph.task_class.tolist(), (able[HOST] + 2 * able[DEVICE]).tolist(), strict=True
-        )
-    ]
+    for kind in TYPES:
+        rows = state.row[[w for w in state.order if state.is_device[w] == kind]]
+        able[kind] = state.able_rows[np.unique(rows)].any(axis=0)
+    numbers: Int32Array = 4 * state.graph.task_class + able[HOST] + 2 * able[DEVICE]
+    return numbers.astype(np.int32)
+
+
+def types_of(like: Like) -> tuple[int, ...]:
+    """Return the types of processors that can execute such tasks."""
+    return tuple(kind for kind in TYPES if like >> kind & 1)
+
+
+def total(values: Iterable[float]) -> float:
+    """Return a sum that is rounded after each addition; sum() is not from Python 3.12 on."""
+    found = 0.0
+    for value in values:
+        found += value
+    return found
 
 
 def take_newest(tasks: list[int], accepts: Callable[[int], bool]) -> int | None:

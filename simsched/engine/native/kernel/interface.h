@@ -119,6 +119,11 @@ enum {
 /* Who gets a task from a runtime with queues of its own. */
 enum {
     SSK_RULE_EXPECTED_ENDS = 0,
+    SSK_RULE_TREE = 1,
+    SSK_RULE_CENTRAL = 2,
+    SSK_RULE_DRAWN = 3,
+    SSK_RULE_STEALING = 4,
+    SSK_RULE_BUCKETS = 5,
 };
 
 /* The pool groups of such a runtime. */
@@ -435,10 +440,22 @@ typedef struct {
     double beta; /* of transfers in a fitness */
     int32_t data_aware; /* transfers count */
     int32_t pops_ready; /* workers take the task whose data they lack least */
-    const int64_t *cost_ps; /* n_rows x n_tasks; may be NULL: expected times; given for the rule expected_ends */
+    const int64_t *cost_ps; /* n_rows x n_tasks; may be NULL: expected times; given for expected_ends and tree */
     /* n_nodes x n_nodes; may be NULL: of a copy from each node to each other one, as expected */
     const int64_t *latency_ps;
     const double *byte_ps; /* n_nodes x n_nodes; may be NULL: the same of each byte more */
+    int32_t most_queued; /* tasks in the queue of a worker, for the rule tree */
+    const double *weight; /* n_workers; may be NULL: of drawing it; for the rule drawn */
+    ssk_random_t draws; /* from which workers are drawn */
+    int32_t in_turn; /* thieves begin behind their last victim */
+    /* n_workers x n_members; may be NULL: in the order in which they are looked at; given for the rule stealing */
+    const int32_t *victims;
+    int32_t n_likes; /* numbers of buckets */
+    int32_t ordering_interval; /* pushes between two orderings of buckets */
+    int32_t min_samples; /* executions before which a bucket comes first */
+    int32_t max_taken; /* tasks that a worker takes out of buckets ahead */
+    /* n_tasks; may be NULL: number of the bucket, 1 for cores and 2 for devices in it; given for the rule buckets */
+    const int32_t *like;
 } ssk_rule_t;
 
 /* A plan with names replaced by codes, defaults filled in. */

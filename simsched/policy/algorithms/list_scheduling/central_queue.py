@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from simsched.policy import HookView, PlanView, param, preset, register
+from simsched.policy.contract.runtime import Draw, Runtime
 from simsched.policy.parts.runtime_queues import QueuedRuntime
 from simsched.policy.parts.runtime_state import RuntimeState
 from simsched.policy.parts.task_queue import TaskQueue
@@ -35,6 +38,9 @@ class CentralQueue(QueuedRuntime[TaskQueue]):
 
     def open_queues(self, view: PlanView, state: RuntimeState[TaskQueue]) -> None:
         state.queues = TaskQueue()
+
+    def rule(self, view: PlanView, state: RuntimeState[TaskQueue]) -> Runtime:
+        return self.stated(view, state, "central", by_priority=self.sorted_queue)
 
     def enqueue(
         self, view: HookView, state: RuntimeState[TaskQueue], task: int, pusher: int
@@ -79,12 +85,19 @@ class RandomWorker(QueuedRuntime[dict[int, TaskQueue]]):
     def open_queues(self, view: PlanView, state: RuntimeState[dict[int, TaskQueue]]) -> None:
         state.queues = {worker: TaskQueue() for worker in state.order}
 
+    def rule(self, view: PlanView, state: RuntimeState[dict[int, TaskQueue]]) -> Runtime:
+        weight = np.where(state.is_device, self.device_weight, self.core_weight)
+        return self.stated(view, state, "drawn", draw=Draw(weight=weight, rng=view.rng))
+
     def enqueue(
         self, view: HookView, state: RuntimeState[dict[int, TaskQueue]], task: int, pusher: int
     ) -> int:
         able = [w for w in state.order if state.can_run(w)(task)]
         weights = [self.device_weight if state.is_device[w] else self.core_weight for w in able]
-        left, chosen = view.rng.random() * sum(weights), able[-1]
+        total = 0.0
+        for weight in weights:  # sum() rounds otherwise from Python 3.12 on
+            total += weight
+        left, chosen = view.rng.random() * total, able[-1]
         for worker, weight in zip(able, weights, strict=True):
             if weight >= left:
                 chosen = worker

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simsched.policy import HookView, PlanView, param, preset, register
-from simsched.policy.contract.runtime import Expectations, Runtime
-from simsched.policy.parts.expected_ends import ExpectedEnds, costs_by_row, costs_by_worker
+from simsched.policy.contract.runtime import Runtime
+from simsched.policy.parts.expected_ends import ExpectedEnds, costs_by_worker
 from simsched.policy.parts.runtime_state import RuntimeState
 from simsched.policy.parts.task_queue import TaskQueue
 from simsched.policy.parts.transfer_model import TransferModel
@@ -101,14 +101,10 @@ class DequeModel(ExpectedEnds[Model]):
         )
 
     def rule(self, view: PlanView, state: State) -> Runtime:
-        _, cost_ps = costs_by_row(view, state.graph)
-        latency_ps, byte_ps = state.queues.transfers.expectations()
-        expected = Expectations(
-            cost_ps=cost_ps,
-            latency_ps=latency_ps,
-            byte_ps=byte_ps,
-            alpha=self.alpha,
-            beta=self.beta,
+        expected = self.expectations(
+            view,
+            state,
+            state.queues.transfers,
             data_aware=self.data_aware,
             pops_ready=self.pop == "ready",
         )

@@ -6,7 +6,19 @@ from dataclasses import dataclass, field
 
 from simsched.files.units import PER_PS
 from simsched.policy import HookView, PlanView, param, register
-from simsched.policy.parts.runtime_like import HOST, MEMORY, TYPES, Like, Mean, likes, take_newest
+from simsched.policy.contract import runtime as contract
+from simsched.policy.contract.runtime import Runtime
+from simsched.policy.parts.runtime_like import (
+    HOST,
+    MEMORY,
+    TYPES,
+    Like,
+    Mean,
+    likes,
+    take_newest,
+    total,
+    types_of,
+)
 from simsched.policy.parts.runtime_queues import QueuedRuntime
 from simsched.policy.parts.runtime_state import RuntimeState
 
@@ -60,7 +72,7 @@ class Buckets:
 
     def normalised(self, kind: int, bucket: Bucket) -> float:
         """Return the time of a task in units of the mean task on its fastest processor."""
-        mean = sum(
+        mean = total(
             self.share.get(c, 0.0) * min(b.expected_s(t) for t in b.types)
             for c, b in self.of_like.items()
         )
@@ -130,8 +142,17 @@ class Heteroprio(QueuedRuntime[Buckets]):
             taken={worker: [] for worker in state.order},
             n_workers=[len(state.order) - n_devices, n_devices],
             in_degree=state.graph.in_degree.tolist(),
-            like=likes(state),
+            like=likes(state).tolist(),
         )
+
+    def rule(self, view: PlanView, state: State) -> Runtime:
+        buckets = contract.Buckets(
+            like=likes(state),
+            ordering_interval=self.ordering_interval,
+            min_samples=self.min_samples,
+            max_taken=self.max_taken,
+        )
+        return self.stated(view, state, "buckets", buckets=buckets)
 
     def enqueue(self, view: HookView, state: State, task: int, pusher: int) -> int:
         """Put the task into its bucket and learn from it."""
@@ -158,8 +179,8 @@ class Heteroprio(QueuedRuntime[Buckets]):
         """Return the bucket of a task, the last one of its types of processors if it is new."""
         like = buckets.like[task]
         if like not in buckets.of_like:
-            buckets.of_like[like] = Bucket(types=like[1])
-            for kind in like[1]:
+            buckets.of_like[like] = Bucket(types=types_of(like))
+            for kind in types_of(like):
                 buckets.order[kind].append(like)
         return buckets.of_like[like]
 
@@ -167,10 +188,10 @@ class Heteroprio(QueuedRuntime[Buckets]):
         """Take a ready task into the shares of buckets and into what tasks of its own release."""
         buckets = state.queues
         bucket.n_pushed = min(bucket.n_pushed + 1, MEMORY)
-        total = sum(b.n_pushed for b in buckets.of_like.values())
+        n_pushed = sum(b.n_pushed for b in buckets.of_like.values())
         like = buckets.like[task]
-        buckets.share[like] = buckets.share.get(like, 0.0) + 1.0 / total
-        scale = sum(buckets.share.values())
+        buckets.share[like] = buckets.share.get(like, 0.0) + 1.0 / n_pushed
+        scale = total(buckets.share.values())
         buckets.share = {c: share / scale for c, share in buckets.share.items()}
         span = slice(int(state.graph.succ_ptr[task]), int(state.graph.succ_ptr[task + 1]))
         released = [0.0, 0.0]
@@ -231,6 +252,6 @@ class Heteroprio(QueuedRuntime[Buckets]):
         bucket, kind = self._bucket(buckets, task), int(state.is_device[worker])
         bucket.n_executed = min(bucket.n_executed + 1, MEMORY)
         bucket.executed[kind] += 1.0 / max(1, bucket.n_executed - 1)
-        scale = sum(bucket.executed)
+        scale = total(bucket.executed)
         bucket.executed = [share / scale for share in bucket.executed]
         bucket.time_s[kind].add((view.live.now_ps() - buckets.begun_ps[worker]) * PER_PS)

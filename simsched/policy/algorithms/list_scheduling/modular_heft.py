@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simsched.policy import HookView, PlanView, param, register
+from simsched.policy.contract.runtime import Runtime
 from simsched.policy.parts.expected_ends import ExpectedEnds, costs_by_worker
 from simsched.policy.parts.runtime_state import RuntimeState
 from simsched.policy.parts.task_queue import TaskQueue
@@ -84,6 +85,12 @@ class ModularHeft(ExpectedEnds[Tree]):
             transfers=self.transfer_model(view, state),
             below={worker: ShortQueue() for worker in state.order},
         )
+
+    def rule(self, view: PlanView, state: State) -> Runtime:
+        expected = self.expectations(
+            view, state, state.queues.transfers, pops_ready=True, most_queued=self.most_queued
+        )
+        return self.stated(view, state, "tree", expected=expected, by_priority=True)
 
     def enqueue(self, view: HookView, state: State, task: int, pusher: int) -> None:
         """Put the task into the queue above and let what can go down."""

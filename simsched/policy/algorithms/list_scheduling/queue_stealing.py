@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from simsched.policy import HookView, PlanView, param, preset, register
+from simsched.policy.contract.runtime import Runtime, Theft
 from simsched.policy.parts.runtime_queues import QueuedRuntime
 from simsched.policy.parts.runtime_state import RuntimeState
 from simsched.policy.parts.task_queue import TaskQueue
+from simsched.workload.graph import Int32Array
 
 VICTIMS = ("round_robin", "nearest")
 
@@ -59,10 +63,18 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
         state.queues = StealingQueues(
             tasks={worker: TaskQueue() for worker in state.order},
             is_busy=dict.fromkeys(state.order, False),
-            victims={w: _nearest(view, state, w) if nearest else state.order for w in state.order},
+            victims=_nearest(view, state) if nearest else dict.fromkeys(state.order, state.order),
             in_turn=not nearest,
             next_victim=dict.fromkeys(state.order, 0),
         )
+
+    def rule(self, view: PlanView, state: State) -> Runtime:
+        queues = state.queues
+        victims = np.zeros((view.n_workers, len(state.order)), np.int32)
+        for worker, order in queues.victims.items():
+            victims[worker] = order
+        theft = Theft(victims=victims, in_turn=queues.in_turn)
+        return self.stated(view, state, "stealing", theft=theft, by_priority=True)
 
     def enqueue(self, view: HookView, state: State, task: int, pusher: int) -> int:
         queues = state.queues
@@ -102,18 +114,24 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
 
 def _tells_who_is_near(view: PlanView, state: State) -> bool:
     """Return whether some cores of the host are nearer to each other than others."""
-    cores = [int(view.worker_thread[w]) for w in state.order if not state.is_device[w]]
-    distance = view.machine.thread_distance
-    return len({distance(one, other) for one in cores for other in cores if one != other}) > 1
+    cores = [w for w in state.order if not state.is_device[w]]
+    apart = ~np.eye(len(cores), dtype=bool)
+    return len(np.unique(_distances(view, cores)[apart])) > 1
 
 
-def _nearest(view: PlanView, state: State, worker: int) -> list[int]:
-    thread = view.worker_thread
+def _nearest(view: PlanView, state: State) -> dict[int, list[int]]:
+    """Return for each worker all of them, the nearest first."""
+    order = np.array(state.order)
+    place = np.lexsort((np.broadcast_to(order, (len(order),) * 2), _distances(view, state.order)))
+    return dict(zip(state.order, order[place].tolist(), strict=True))
 
-    def distance(other: int) -> tuple[int, int]:
-        return view.machine.thread_distance(int(thread[worker]), int(thread[other])), other
 
-    return sorted(state.order, key=distance)
+def _distances(view: PlanView, workers: list[int]) -> Int32Array:
+    """Return how far the threads of some workers are from each other, as machines have it."""
+    machine, core = view.machine, view.machine.thread_core[view.worker_thread[workers]]
+    domain = machine.core_domain[core]
+    hops: Int32Array = 1 + machine.domain_hops[np.ix_(domain, domain)]
+    return np.where(core[:, None] == core, 0, hops)
 
 
 preset("lws", QueueStealing, "As ws, the nearest victims first.", victim="nearest")

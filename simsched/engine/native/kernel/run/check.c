@@ -240,6 +240,23 @@ static int check_devices(const ssk_plan_t *plan, const ssk_graph_t *graph, ssk_f
     return SSK_OK;
 }
 
+/* Checks that the numbers of buckets say which types of processors can execute their tasks. */
+static int check_buckets(const ssk_plan_t *plan, const ssk_graph_t *graph, ssk_flaw_t *flaw)
+{
+    const ssk_rule_t *rule = &plan->runtime;
+    if (rule->like == NULL || rule->ordering_interval < 1)
+        return ssk_flawed(flaw, "like", SSK_NONE);
+    for (int32_t task = 0; task < graph->n_tasks; task++) {
+        int32_t types = 0;
+        for (int32_t i = 0; i < rule->n_members && types < 3; i++)
+            if (rule->able[(int64_t)rule->row[rule->members[i]] * graph->n_tasks + task])
+                types |= rule->is_device[rule->members[i]] ? 2 : 1;
+        if ((rule->like[task] & 3) != types)
+            return ssk_flawed(flaw, "like", task);
+    }
+    return SSK_OK;
+}
+
 /* Checks that a runtime has its pools and what its rule needs, and that some member can execute each task. */
 static int check_runtime(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw)
 {
@@ -256,9 +273,19 @@ static int check_runtime(const ssk_plan_t *plan, const ssk_graph_t *graph, const
         if (!is_able)
             return ssk_flawed(flaw, "able", task);
     }
-    if (!rule->cost_ps || !rule->latency_ps || !rule->byte_ps)
-        return ssk_flawed(flaw, "cost_ps", SSK_NONE);
-    return SSK_OK;
+    switch (rule->rule) {
+    case SSK_RULE_EXPECTED_ENDS:
+    case SSK_RULE_TREE:
+        return rule->cost_ps && rule->latency_ps && rule->byte_ps ? SSK_OK : ssk_flawed(flaw, "cost_ps", SSK_NONE);
+    case SSK_RULE_DRAWN:
+        return rule->weight && rule->draws.next64 ? SSK_OK : ssk_flawed(flaw, "weight", SSK_NONE);
+    case SSK_RULE_STEALING:
+        return rule->victims ? SSK_OK : ssk_flawed(flaw, "victims", SSK_NONE);
+    case SSK_RULE_BUCKETS:
+        return check_buckets(plan, graph, flaw);
+    default:
+        return SSK_OK;
+    }
 }
 
 int ssk_plan_check(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_problem_t *problem, ssk_flaw_t *flaw)

@@ -218,7 +218,7 @@ int ssk_plan_ranges(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_
     if (plan->runtime.n_members != 0) {
         CHECK_NUMBER(plan->runtime.n_members, 1, INT32_MAX);
         CHECK_NUMBER(plan->runtime.n_rows, 1, INT32_MAX);
-        CHECK_NUMBER(plan->runtime.rule, 0, 0);
+        CHECK_NUMBER(plan->runtime.rule, 0, 5);
         CHECK_NUMBER(plan->runtime.main_space, 0, INT32_MAX);
         CHECK_NUMBER(plan->runtime.by_priority, 0, 1);
         CHECK_NUMBER(plan->runtime.pipeline, 1, 2);
@@ -230,6 +230,12 @@ int ssk_plan_ranges(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_
         CHECK_NUMBER(plan->runtime.beta, 0.0, 1e+300);
         CHECK_NUMBER(plan->runtime.data_aware, 0, 1);
         CHECK_NUMBER(plan->runtime.pops_ready, 0, 1);
+        CHECK_NUMBER(plan->runtime.most_queued, 0, INT32_MAX);
+        CHECK_NUMBER(plan->runtime.in_turn, 0, 1);
+        CHECK_NUMBER(plan->runtime.n_likes, 0, INT32_MAX);
+        CHECK_NUMBER(plan->runtime.ordering_interval, 0, INT32_MAX);
+        CHECK_NUMBER(plan->runtime.min_samples, 0, INT32_MAX);
+        CHECK_NUMBER(plan->runtime.max_taken, 0, INT32_MAX);
         CHECK_RANGE(plan->runtime.members, plan->runtime.n_members, 0, problem->n_workers - 1);
         CHECK_RANGE(plan->runtime.is_device, problem->n_workers, 0, 1);
         CHECK_RANGE(plan->runtime.node, problem->n_workers, 0, problem->n_nodes - 1);
@@ -242,6 +248,12 @@ int ssk_plan_ranges(const ssk_plan_t *plan, const ssk_graph_t *graph, const ssk_
             CHECK_RANGE(plan->runtime.latency_ps, (int64_t)problem->n_nodes * problem->n_nodes, 0, SSK_NEVER - 1);
         if (plan->runtime.byte_ps != NULL)
             CHECK_RANGE(plan->runtime.byte_ps, (int64_t)problem->n_nodes * problem->n_nodes, 0.0, 1e+300);
+        if (plan->runtime.weight != NULL)
+            CHECK_RANGE(plan->runtime.weight, problem->n_workers, 0.0, 1e+300);
+        if (plan->runtime.victims != NULL)
+            CHECK_RANGE(plan->runtime.victims, (int64_t)problem->n_workers * plan->runtime.n_members, 0, problem->n_workers - 1);
+        if (plan->runtime.like != NULL)
+            CHECK_RANGE(plan->runtime.like, graph->n_tasks, 0, plan->runtime.n_likes - 1);
     }
     return SSK_OK;
 }

@@ -166,7 +166,7 @@ void ssk_sim_free(ssk_sim_t *sim)
     ssk_flights_free(&sim->flights, &allocator);
     ssk_wakes_free(&sim->wakes, &allocator);
     ssk_moves_free(&sim->moves, &allocator);
-    ssk_runtime_free(&sim->runtime, &allocator);
+    ssk_runtime_free(sim);
     ssk_devices_free(&sim->devices, &allocator);
     void *const blocks[] = {
         sim->workers,  sim->core_busy,  sim->module_ptr,  sim->module_worker, sim->module_busy, sim->home,         sim->node_used,

@@ -168,11 +168,45 @@ static int note_push(ssk_sim_t *sim, int32_t task, int32_t pusher, int64_t *at_r
     return SSK_OK;
 }
 
+int ssk_runtime_claim(ssk_sim_t *sim, int32_t task, int32_t worker)
+{
+    return move(sim, task, SSK_POOL_CLAIMED, worker, 0, SSK_NONE);
+}
+
+int ssk_runtime_assign(ssk_sim_t *sim, int32_t task, int32_t worker)
+{
+    ssk_runtime_t *runtime = &sim->runtime;
+    int status = ssk_grow(&sim->allocator, &runtime->assigned, &runtime->assigned_capacity, runtime->n_assigned + 1,
+                          sizeof(*runtime->assigned));
+    if (status == SSK_OK)
+        runtime->assigned[runtime->n_assigned++] = (ssk_assigned_t){task, worker};
+    return status;
+}
+
+/* Moves tasks to the queues that they have come into, all but `given`, and calls the workers of these. */
+static int announce_assigned(ssk_sim_t *sim, int32_t given)
+{
+    ssk_runtime_t *runtime = &sim->runtime;
+    int status = SSK_OK;
+    for (size_t i = 0; status == SSK_OK && i < runtime->n_assigned; i++) {
+        ssk_assigned_t assigned = runtime->assigned[i];
+        if (assigned.task == given)
+            continue;
+        status = move(sim, assigned.task, SSK_POOL_QUEUED, assigned.worker, 0, SSK_NONE);
+        if (status == SSK_OK)
+            status = call(sim, assigned.worker);
+    }
+    runtime->n_assigned = 0;
+    return status;
+}
+
 /* Queues a task that has been pushed, and calls whom this is announced to. */
 static int queue(ssk_sim_t *sim, int32_t task, int32_t pusher)
 {
     int32_t owner = SSK_NONE;
     int status = sim->runtime.steps.enqueue(sim, task, pusher, &owner);
+    if (status == SSK_OK && owner == SSK_NONE)
+        return announce_assigned(sim, SSK_NONE);
     if (status == SSK_OK)
         status = move(sim, task, SSK_POOL_QUEUED, owner, 0, SSK_NONE);
     return status == SSK_OK ? announce(sim, task, owner) : status;
@@ -238,8 +272,12 @@ static int ask(ssk_sim_t *sim, int32_t worker)
         return SSK_OK;
     int32_t task = SSK_NONE;
     int status = sim->runtime.steps.choose(sim, worker, &task);
+    if (status == SSK_OK && task != SSK_NONE)
+        status = give(sim, worker, task);
+    if (status == SSK_OK)
+        status = announce_assigned(sim, task);
     if (status != SSK_OK || task != SSK_NONE)
-        return status != SSK_OK ? status : give(sim, worker, task);
+        return status;
     if (!member->is_called) {
         member->is_waiting = true;
         return SSK_OK;
@@ -351,29 +389,45 @@ static int on_finish(void *context, int32_t task, int32_t worker, ssk_answer_t *
 
 /* ------------------------------------------------------------------------------------------- life */
 
-static void free_state(ssk_runtime_t *self, const ssk_allocator_t *allocator)
+static void free_state(ssk_sim_t *sim)
 {
+    ssk_runtime_t *self = &sim->runtime;
+    if (self->steps.close != NULL)
+        self->steps.close(sim);
     for (int32_t i = 0; self->queues != NULL && i < self->n_workers; i++)
-        ssk_delete(allocator, self->queues[i].levels);
-    ssk_delete(allocator, self->queues);
+        ssk_delete(&sim->allocator, self->queues[i].levels);
+    ssk_delete(&sim->allocator, self->queues);
+    ssk_delete(&sim->allocator, self->above.levels);
+    memset(&self->steps, 0, sizeof(self->steps));
+    memset(&self->above, 0, sizeof(self->above));
     self->queues = NULL;
-    self->n_workers = 0;
+    self->n_workers = self->last_pushed = 0;
+    self->n_seen = self->n_queued = 0;
 }
 
-void ssk_runtime_free(ssk_runtime_t *self, const ssk_allocator_t *allocator)
+void ssk_runtime_free(ssk_sim_t *sim)
 {
-    free_state(self, allocator);
-    ssk_delete(allocator, self->members);
-    ssk_delete(allocator, self->tasks);
-    ssk_delete(allocator, self->pushes);
-    ssk_delete(allocator, self->together);
-    ssk_delete(allocator, self->decisions);
-    ssk_delete(allocator, self->links);
-    ssk_delete(allocator, self->expected);
-    ssk_delete(allocator, self->ends);
-    ssk_delete(allocator, self->penalties);
-    ssk_delete(allocator, self->seen);
+    ssk_runtime_t *self = &sim->runtime;
+    void *const blocks[] = {
+        self->members, self->tasks, self->pushes, self->together, self->decisions, self->links, self->assigned,
+        self->expected, self->ends, self->penalties, self->seen,
+    };
+    free_state(sim);
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(*blocks); i++)
+        ssk_delete(&sim->allocator, blocks[i]);
     memset(self, 0, sizeof(*self));
+}
+
+static void set_steps(ssk_steps_t *steps, int32_t rule)
+{
+    switch (rule) {
+    case SSK_RULE_EXPECTED_ENDS: ssk_expected_ends(steps); break;
+    case SSK_RULE_TREE: ssk_tree(steps); break;
+    case SSK_RULE_CENTRAL: ssk_central(steps); break;
+    case SSK_RULE_DRAWN: ssk_drawn(steps); break;
+    case SSK_RULE_STEALING: ssk_stealing(steps); break;
+    default: ssk_by_buckets(steps);
+    }
 }
 
 /* Makes the state for a plan that is new. */
@@ -382,7 +436,7 @@ static int open_state(ssk_sim_t *sim)
     ssk_runtime_t *self = &sim->runtime;
     const ssk_allocator_t *allocator = &sim->allocator;
     size_t n_workers = (size_t)sim->problem.n_workers, n_tasks = (size_t)sim->graph.n_tasks;
-    free_state(self, allocator);
+    free_state(sim);
     int status = ssk_renew(allocator, &self->members, n_workers, sizeof(*self->members));
     if (status == SSK_OK)
         status = ssk_renew(allocator, &self->tasks, n_tasks, sizeof(*self->tasks));
@@ -403,10 +457,10 @@ static int open_state(ssk_sim_t *sim)
     if (status != SSK_OK || self->queues == NULL)
         return SSK_ERR_MEMORY;
     self->n_workers = sim->problem.n_workers;
-    self->n_seen = 0;
     for (size_t i = 0; i < n_workers; i++)
         self->members[i].released = SSK_NONE;
-    return SSK_OK;
+    set_steps(&self->steps, sim->plan.runtime.rule);
+    return self->steps.open != NULL ? self->steps.open(sim) : SSK_OK;
 }
 
 int ssk_runtime_begin(ssk_sim_t *sim)
@@ -422,12 +476,10 @@ int ssk_runtime_begin(ssk_sim_t *sim)
     int status = is_known ? SSK_OK : open_state(sim);
     if (status != SSK_OK)
         return status;
-    memset(&self->steps, 0, sizeof(self->steps));
-    ssk_expected_ends(&self->steps);
     self->is_active = true;
     self->n_tasks = sim->graph.n_tasks;
     self->n_members = rule->n_members;
-    self->n_pushes = 0;
+    self->n_pushes = self->n_assigned = 0;
     self->has_stolen = false;
     for (int32_t i = 0; i < self->n_workers; i++) {
         ssk_member_t *member = &self->members[i];

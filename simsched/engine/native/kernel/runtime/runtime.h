@@ -12,6 +12,7 @@
 #define SSK_RUNTIME_H
 
 #include "base.h"
+#include "runtime/buckets.h"
 #include "runtime/taskqueue.h"
 
 /* Whom a push calls. */
@@ -24,6 +25,8 @@ typedef struct {
     int32_t held;                          /* tasks that it has been given and not ended */
     int32_t n_pushing, n_releasing;        /* what its last task has made ready, and written for the last time */
     int32_t released;                      /* the task that has written that, or SSK_NONE */
+    bool is_busy;                          /* got a task when it asked last */
+    int32_t next_victim;                   /* place in its list of victims at which it begins to look */
 } ssk_member_t;
 
 /* A push on its way; earlier ones first, at one time in their order. */
@@ -32,9 +35,9 @@ typedef struct {
     int32_t task, pusher;
 } ssk_pushing_t;
 
-/* When a worker is expected to have done what it has: see DequeModel. */
+/* When a worker is expected to have done what it has: see DequeModel and, with what is queued, ModularHeft. */
 typedef struct {
-    int64_t start_ps, length_ps, pipeline_ps;
+    int64_t start_ps, length_ps, pipeline_ps, queued_ps;
 } ssk_expected_t;
 
 /* Where a task is, and what was expected of it when it was queued. */
@@ -45,12 +48,18 @@ typedef struct {
     int64_t length_ps, late_ps; /* its time, and what is left of its transfers when it could begin */
 } ssk_placed_t;
 
+typedef struct {
+    int32_t task, worker;
+} ssk_assigned_t;
+
 /* A rule. */
 typedef struct {
     int announces; /* SSK_CALL_*: to whom */
+    int (*open)(ssk_sim_t *sim); /* makes what only this rule has, and frees it; may be NULL */
+    void (*close)(ssk_sim_t *sim);
     /* Prepares what several workers push at the same time; may be NULL. */
     void (*decide)(ssk_sim_t *sim, int32_t task, int32_t pusher);
-    /* Puts a task into a queue; *owner_ret is the worker whose queue it is. */
+    /* Puts a task into a queue; *owner_ret is the worker whose queue it is, SSK_NONE if it waits or is assigned. */
     int (*enqueue)(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *owner_ret);
     /* Takes the task that a worker gets out of the queues; *task_ret stays SSK_NONE when there is none. */
     int (*choose)(ssk_sim_t *sim, int32_t worker, int32_t *task_ret);
@@ -76,7 +85,13 @@ typedef struct {
     ssk_decision_t *decisions;     /* answer of on_wake */
     size_t n_decisions, decisions_capacity;
     ssk_taskqueue_t *queues; /* per worker */
+    ssk_taskqueue_t above;   /* of all workers */
     ssk_link_t *links;       /* per task */
+    ssk_assigned_t *assigned; /* tasks that have come into the queue of a worker, which is to be called */
+    size_t n_assigned, assigned_capacity;
+    int64_t n_queued;        /* tasks in the queues of workers, of the rule stealing */
+    int32_t last_pushed;     /* place of the member that got the last task of nobody */
+    ssk_buckets_t buckets;
     ssk_expected_t *expected; /* per worker */
     int64_t *ends, *penalties; /* working space of a choice: per member, per node */
     int64_t *seen, n_seen;     /* per block: the last count of blocks that it was in */
@@ -85,6 +100,11 @@ typedef struct {
 
 /* Set the functions of a rule, all of which are NULL. */
 void ssk_expected_ends(ssk_steps_t *steps);
+void ssk_tree(ssk_steps_t *steps);
+void ssk_central(ssk_steps_t *steps);
+void ssk_drawn(ssk_steps_t *steps);
+void ssk_stealing(ssk_steps_t *steps);
+void ssk_by_buckets(ssk_steps_t *steps);
 
 /* Tells whether a block is met for the first time since `n_seen` was last counted up. */
 static inline bool ssk_is_unseen(ssk_runtime_t *self, int32_t block)
@@ -94,7 +114,7 @@ static inline bool ssk_is_unseen(ssk_runtime_t *self, int32_t block)
     return unseen;
 }
 
-void ssk_runtime_free(ssk_runtime_t *self, const ssk_allocator_t *allocator);
+void ssk_runtime_free(ssk_sim_t *sim);
 int ssk_runtime_verify(const ssk_runtime_t *self) SSK_CHECK_RESULT;
 
 /* Why a hook has failed: the runtime's for want of memory. */
@@ -108,6 +128,12 @@ int ssk_runtime_begin(ssk_sim_t *sim) SSK_CHECK_RESULT;
 
 /* Tasks that a worker can execute, by task. */
 const uint8_t *ssk_able(const ssk_sim_t *sim, int32_t worker);
+
+/* Lets the data of a task that a worker has taken ahead be fetched for it. */
+int ssk_runtime_claim(ssk_sim_t *sim, int32_t task, int32_t worker) SSK_CHECK_RESULT;
+
+/* Notes that a task has come into the queue of a worker, which will be called. */
+int ssk_runtime_assign(ssk_sim_t *sim, int32_t task, int32_t worker) SSK_CHECK_RESULT;
 
 /* What the program says about the urgency of a task, as far as the runtime is told. */
 int32_t ssk_urgency(const ssk_sim_t *sim, int32_t task);
