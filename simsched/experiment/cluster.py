@@ -77,8 +77,7 @@ def execute_on_cluster(
                 last = cell.workload_source.content
                 flight.submit(cell)
             for cell, answer in flight.landed():
-                row = answer.successful().row
-                assert row is not None
+                (row,) = answer.successful().rows
                 if events is not None and answer.events is not None:
                     write_bytes(events_path(events, cell.key), answer.events)
                 store.save(cell.key, row)
@@ -177,7 +176,7 @@ class _Flight:
             if future.key in self.cells:
                 _, cell = self.cells.pop(future.key)
                 landed.append((cell, Answer(error=self._failure(future, cell))))
-        return sorted(landed, key=lambda item: item[1].row is None)
+        return sorted(landed, key=lambda item: not item[1].rows)
 
     def _failure(self, future: Future, cell: Cell) -> SimschedError:
         """Return what to say about a cell that the cluster has given up."""
@@ -215,10 +214,10 @@ def work(code: str, data: bytes, files: dict[str, Any]) -> Answer:
         with unpack(parcel, Files(**files), scratch) as cell:
             check_policy(cell)
             if not parcel.events:
-                return Answer(row=run_cell(cell))
+                return Answer(rows=[run_cell(cell)])
             with tempfile.TemporaryDirectory(dir=scratch) as folder:
                 row = run_cell(cell, Path(folder))
-                return Answer(row=row, events=events_path(Path(folder), cell.key).read_bytes())
+                return Answer(rows=[row], events=events_path(Path(folder), cell.key).read_bytes())
 
     return next(answered(lambda: [run()]))
 

@@ -19,9 +19,9 @@ from pathlib import Path
 from threading import Condition, Lock
 from typing import Any, Generic, TypeVar
 
+from simsched.experiment.batch import unpacked
 from simsched.experiment.cells import Cell
 from simsched.experiment.inputs import WorkloadSource
-from simsched.experiment.worker import unpacked
 from simsched.files.atomic import write_bytes
 from simsched.files.errors import ConfigurationError
 from simsched.names.imports import user_imports

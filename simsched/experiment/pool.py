@@ -1,14 +1,14 @@
 """Running cells: one after the other in this process, or in several worker processes.
 
 Starting these takes about a second. Unless somebody asks for them, this process runs cells by
-itself at first; if that takes long, they are given what is left, though a cell still runs here.
+itself at first; if that takes long, they are given what is left. This process goes on as one of
+them as long as its cells are short: to start another one in its place would gain nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import pickle
 import selectors
 import signal
 import subprocess
@@ -21,6 +21,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import IO, Any, Protocol, Self
 
+from simsched.experiment.batch import Packer
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import code_digest, is_in_files
@@ -37,6 +38,7 @@ from simsched.policy.parts.shipped import is_shipped
 
 MAX_ATTEMPTS = 2
 QUICK_S = 0.2  #: cells that take less are handed over several at a time
+END_S = 2.0  #: that a process has to end when its output has
 START_S = 1.0  #: about what worker processes take to start
 LOOK_EVERY_S = 0.05
 
@@ -69,25 +71,25 @@ def execute(
     """Run cells and yield them with their rows, in the order in which they finish.
 
     Every row is in the store before it is yielded. When the iteration is given up, by an error or
-    an interruption, the worker processes are ended. With 1 of `jobs` everything runs in this
-    process. Worker processes are started `at_once`, or when they are worth it; code that is not the
-    package's own, which may end its process, is left to them.
+    an interruption, the worker processes are ended. There are `jobs` processes with this one; with
+    1 everything runs here. Others are started `at_once`, or when they are worth it; code that is
+    not the package's own, which may end its process, is left to them.
     """
     jobs = min(jobs, len(cells))
+    policies = {id(cell.policy_model): cell for cell in cells}.values()
     if jobs > 1 and not all(map(is_portable, cells)):
         jobs = 1
-    alone = jobs < 2 or (not at_once and all(is_shipped(cell.policy_model) for cell in cells))
     with contextlib.closing(_Crew(cells, jobs, store, events)) as crew:
-        if alone:
-            yield from _in_this_process(crew, listener)
+        if jobs < 2 or all(is_shipped(cell.policy_model) for cell in policies):
+            yield from _in_this_process(crew, listener, at_once=at_once)
         crew.fill()
         yield from _in_processes(crew, listener)
 
 
-def _in_this_process(crew: _Crew, listener: Listener) -> Finished:
-    """Run the cells of a crew as long as its worker processes are not worth it."""
+def _in_this_process(crew: _Crew, listener: Listener, *, at_once: bool) -> Finished:
+    """Run cells of a crew as long as its worker processes are not worth it, or cells are short."""
     last = None
-    with _Handover(crew, listener) as handover:
+    with _Handover(crew, listener, at_once=at_once) as handover:
         while (cell := handover.take(last)) is not None:
             last = cell.workload_source.content
             row = run_cell(cell, crew.events, partial(handover.progressed, cell))
@@ -139,19 +141,23 @@ class _Worker:
         self.answers: IO[bytes] = self.process.stdout
         self.cells: deque[Cell] = deque()
         self.last: str | None = None
-        self.most = 1  #: cells at a time
+        self._most = 1  # cells at a time
         self._given_s = 0.0
+        self._packer = Packer()
 
-    def start(self, waiting: WaitingCells, jobs: int, store: Store, events: Path | None) -> None:
-        """Hand over cells: more at a time as long as those of the last time were done quickly."""
+    def take(self, waiting: WaitingCells, jobs: int) -> None:
+        """Take cells: more at a time as long as those of the last time were done quickly."""
         now = time.monotonic()
-        self.most = 2 * self.most if now - self._given_s < QUICK_S else max(1, self.most // 2)
+        self._most = 2 * self._most if now - self._given_s < QUICK_S else max(1, self._most // 2)
         self._given_s = now
         share = -(-len(waiting) // (2 * jobs))  # in the end nobody waits long for another one
-        self.cells.extend(waiting.take_several(self.last, min(self.most, share)))
+        self.cells.extend(waiting.take_several(self.last, min(self._most, share)))
         self.last = self.cells[0].workload_source.content
-        data = pickle.dumps(list(self.cells))
-        request = Request(data, code_digest(), store.directory, events)
+
+    def start(self, store: Store, events: Path | None) -> None:
+        """Hand over the cells that have been taken."""
+        batch = self._packer.packed(self.cells)
+        request = Request(batch, code_digest(), store.directory, events)
         with contextlib.suppress(OSError):  # a process that is gone is noticed at its output
             send(self.requests, request)
 
@@ -184,6 +190,7 @@ class _Crew:
         self.workers: list[_Worker] = []
         self.selector = selectors.DefaultSelector()
         self.waiting, self.jobs = WaitingCells(cells), jobs
+        self.choosing = Lock()  #: held by who takes cells that wait
         self.store, self.events = store, events
         self._attempts: dict[str, int] = {}
 
@@ -194,22 +201,34 @@ class _Crew:
 
     def employ(self, worker: _Worker) -> None:
         """Give a worker cells, or nothing to wait for when there are none."""
-        if self.waiting:
-            worker.start(self.waiting, self.jobs, self.store, self.events)
+        with self.choosing:
+            if self.waiting:
+                worker.take(self.waiting, self.jobs)
+        if worker.cells:
+            worker.start(self.store, self.events)
         else:
             self.selector.unregister(worker.answers)
 
+    def left_by(self, worker: _Worker) -> list[dict[str, Any]]:
+        """Bury a worker that has been killed; return the rows that it has stored and not told."""
+        self.selector.unregister(worker.answers)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # else nobody knows how it has ended
+            worker.process.wait(END_S)
+        worker.stop(self.store.directory, self.events)
+        return self.store.saved_by(worker.process.pid, [cell.key for cell in worker.cells])
+
     def replace(self, worker: _Worker) -> None:
         """Let another process run the cells of one that has been killed, each tried once more."""
-        cell = worker.cells[0]
-        self._attempts[cell.key] = self._attempts.get(cell.key, 0) + 1
-        _check_attempts(cell, worker, self._attempts[cell.key])
-        self.selector.unregister(worker.answers)
-        worker.stop(self.store.directory, self.events)
         self.workers.remove(worker)
-        for lost in reversed(worker.cells):
-            self.waiting.put_back(lost)
-        self._hire()
+        if worker.cells:
+            cell = worker.cells[0]
+            self._attempts[cell.key] = self._attempts.get(cell.key, 0) + 1
+            _check_attempts(cell, worker, self._attempts[cell.key])
+        with self.choosing:
+            for lost in reversed(worker.cells):
+                self.waiting.put_back(lost)
+        if self.waiting:
+            self._hire()
 
     def close(self) -> None:
         """End all processes."""
@@ -229,16 +248,18 @@ class _Crew:
 class _Handover:
     """A context in which this process runs the cells of a crew until that is given them.
 
-    A thread waits for it, and serves the crew until the cell that still runs here is done.
+    From then on it takes only short ones. A thread waits for it, and serves the crew until the last
+    cell that runs here is done.
     """
 
-    def __init__(self, crew: _Crew, listener: Listener) -> None:
+    def __init__(self, crew: _Crew, listener: Listener, *, at_once: bool = False) -> None:
         #: What the crew has done meanwhile.
         self.found: list[tuple[Cell, dict[str, Any]]] = []
         self._crew, self._listener = crew, listener
         self._begin, self._taken = time.monotonic(), 0
-        self._is_given = False
-        self._choosing, self._telling = Lock(), Lock()
+        self._taken_s = self._begin
+        self._is_given = at_once and crew.jobs > 1
+        self._telling = Lock()
         self._over = Event()
         self._error: BaseException | None = None
         self._thread = Thread(target=self._serve, daemon=True)
@@ -257,8 +278,10 @@ class _Handover:
 
     def take(self, last: str | None) -> Cell | None:
         """Return the next cell for this process, which has built `last`; None if there is none."""
-        with self._choosing:
-            if self._is_given or not self._crew.waiting:
+        now = time.monotonic()
+        is_short, self._taken_s = now - self._taken_s < START_S, now
+        with self._crew.choosing:
+            if (self._is_given and not is_short) or not self._crew.waiting:
                 return None
             self._taken += 1
             return self._crew.waiting.take(last)
@@ -276,7 +299,7 @@ class _Handover:
     def _serve(self) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)  # they are for the first thread
         try:
-            while not self._is_worth_it():
+            while not (self._is_given or self._is_worth_it()):
                 if self._over.wait(LOOK_EVERY_S):
                     return
             self._crew.fill(spare=1)  # this process is busy, too
@@ -286,7 +309,7 @@ class _Handover:
 
     def _is_worth_it(self) -> bool:
         """Return whether worker processes would save more than they cost; give them the cells."""
-        with self._choosing:
+        with self._crew.choosing:
             left, done = len(self._crew.waiting), max(1, self._taken - 1)
             elapsed_s = time.monotonic() - self._begin
             saved = elapsed_s / done * left * (1.0 - 1.0 / min(self._crew.jobs, left + 1))
@@ -304,18 +327,18 @@ def _in_processes(crew: _Crew, listener: Listener, over: Event | None = None) ->
             return
         for key, _ in crew.selector.select(None if over is None else LOOK_EVERY_S):
             worker = key.data
-            cell = worker.cells[0]
             answer = _answer(worker)
+            rows = crew.left_by(worker) if answer is None else answer.rows
+            done = [(worker.cells.popleft(), row) for row in rows]
             if answer is None:
                 crew.replace(worker)
-            elif answer.row is None:
-                listener.progressed(cell, answer.progress or 0.0)
-            else:
-                worker.cells.popleft()
-                if not worker.cells:
-                    crew.employ(worker)
+            elif answer.progress is not None:
+                listener.progressed(worker.cells[0], answer.progress)
+            elif not worker.cells:
+                crew.employ(worker)
+            for cell, _ in done:
                 listener.finished(cell)
-                yield cell, answer.row
+            yield from done
 
 
 def _answer(worker: _Worker) -> Answer | None:

@@ -10,7 +10,9 @@ import hashlib
 import json
 import os
 import weakref
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -51,19 +53,31 @@ class Store:
             with path.open("rb") as file:
                 file.seek(begin)
                 line = file.readline()
-            row = json.loads(line)["row"]
-            as_saved = isinstance(row, dict) and line == _line(key, row)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except OSError:
             return None
-        return row if as_saved else None
+        return _row_in(line, key)
+
+    def saved_by(self, process: int, keys: Sequence[str]) -> list[dict[str, Any]]:
+        """Return rows that a process of this computer has saved, up to the first that is not."""
+        rows: dict[str, dict[str, Any]] = {}
+        with suppress(OSError), self._file_of(process).open("rb") as file:
+            for line in file:
+                key = _key_in(line)
+                row = _row_in(line, key) if key in keys else None
+                if row is not None:
+                    rows[key] = row
+        return [rows[key] for key in takewhile(rows.__contains__, keys)]
 
     def save(self, key: str, row: dict[str, Any]) -> None:
         """Append a row to the file of this process."""
-        path, line = self.directory / f"{HOST}.{os.getpid()}.jsonl", _line(key, row)
+        path, line = self._file_of(os.getpid()), _line(key, row)
         with naming(path):
             if self._own is None or self._own.path != path or self._own.is_gone():
                 self._own = _Own(path)
             self._own.append(line)
+
+    def _file_of(self, process: int) -> Path:
+        return self.directory / f"{HOST}.{process}.jsonl"
 
     def _found(self) -> list[tuple[str, tuple[Path, int]]]:
         """Return the beginning of each line by the key that stands in it, the last written last."""
@@ -73,9 +87,9 @@ class Store:
             begin = 0
             with suppress(OSError), path.open("rb") as file:
                 for line in file:
-                    if line.startswith(_HEAD):
-                        key, _, _ = line[len(_HEAD) :].partition(b'"')
-                        found.append((key.decode("ascii", "replace"), (path, begin)))
+                    key = _key_in(line)
+                    if key:
+                        found.append((key, (path, begin)))
                     begin += len(line)
         return found
 
@@ -85,6 +99,22 @@ def _line(key: str, row: dict[str, Any]) -> bytes:
     content = hashlib.sha256(text.encode()).hexdigest()
     head = json.dumps({"format": FORMAT, "key": key, "content": content}).removesuffix("}")
     return f'{head}, "row": {text}}}\n'.encode()
+
+
+def _key_in(line: bytes) -> str:
+    """Return the key that stands in a line, nothing where none does."""
+    key = line[len(_HEAD) :].partition(b'"')[0] if line.startswith(_HEAD) else b""
+    return key.decode("ascii", "replace")
+
+
+def _row_in(line: bytes, key: str) -> dict[str, Any] | None:
+    """Return the row with a key that a line is, None where it is not as it was saved."""
+    try:
+        row = json.loads(line)["row"]
+        as_saved = isinstance(row, dict) and line == _line(key, row)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return row if as_saved else None
 
 
 class _Own:

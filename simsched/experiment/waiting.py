@@ -18,8 +18,10 @@ class WaitingCells:
 
     def __init__(self, cells: Iterable[Cell]) -> None:
         self._groups: dict[str, deque[Cell]] = {}
+        self._number = 0
         for cell in cells:
             self._groups.setdefault(cell.workload_source.content, deque()).append(cell)
+            self._number += 1
         self._untouched = deque(self._groups)
 
     def take(self, last: str | None = None) -> Cell:
@@ -33,10 +35,11 @@ class WaitingCells:
         cells = [group.popleft() for _ in range(min(most, len(group)))]
         if not group:
             del self._groups[content]
+        self._number -= len(cells)
         return cells
 
     def __len__(self) -> int:
-        return sum(map(len, self._groups.values()))
+        return self._number
 
     def _another(self) -> str:
         while self._untouched:
@@ -49,3 +52,4 @@ class WaitingCells:
     def put_back(self, cell: Cell) -> None:
         """Add a cell that has to be run again."""
         self._groups.setdefault(cell.workload_source.content, deque()).appendleft(cell)
+        self._number += 1

@@ -14,7 +14,7 @@ import struct
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -23,6 +23,7 @@ from threading import Lock, Thread
 from typing import IO, Any
 
 import simsched
+from simsched.experiment.batch import Batch, Unpacker
 from simsched.experiment.blame import PACKAGE
 from simsched.experiment.cell_run import run_cell
 from simsched.experiment.cells import Cell
@@ -31,19 +32,19 @@ from simsched.experiment.inputs import CHANGED
 from simsched.experiment.store import Store
 from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.interruptions import SIGNALS
-from simsched.names.loading import imports_watched
 from simsched.policy.parts.placement import PlacedPolicy
 
 LENGTH = struct.Struct("<Q")
 PARENT_EVERY_S = 0.5
+TELL_EVERY_S = 0.05  #: rows of short cells are told together
 
 
 @dataclass(frozen=True)
 class Request:
     """Cells to be run, each of which is answered."""
 
-    #: A pickled list; what is wrong with it here can be answered.
-    cells: bytes
+    #: Unpacked here, so that what is wrong with them can be answered.
+    cells: Batch
     #: Hash of the code that they were planned with.
     code: str
     #: Directory of rows.
@@ -58,7 +59,8 @@ class Answer:
 
     #: Part of the present cell that is done.
     progress: float | None = None
-    row: dict[str, Any] | None = None
+    #: Of cells that are done, in their order.
+    rows: Sequence[dict[str, Any]] = ()
     #: What the user has to hear.
     error: SimschedError | None = None
     #: Traceback of an error of the program's own.
@@ -83,16 +85,6 @@ def answered(run: Callable[[], Iterable[Answer]]) -> Iterator[Answer]:
         yield Answer(error=type(error)(str(error)))
     except Exception:
         yield Answer(crash=traceback.format_exc())
-
-
-def unpacked(data: bytes) -> Any:
-    """Return cells that another process has pickled, if the code of their policies is here."""
-    try:
-        # What a module registers is its own, as where the cell comes from.
-        with imports_watched(of_user=True):
-            return pickle.loads(data)  # noqa: S301 (written by this program's other half)
-    except (ImportError, AttributeError) as error:
-        raise ConfigurationError(f"a worker process cannot load a policy: {error}") from error
 
 
 def check_code(code: str) -> None:
@@ -146,20 +138,37 @@ def _exactly(stream: IO[bytes], count: int) -> bytes:
 
 def serve(requests: IO[bytes], answers: IO[bytes], storing: Lock) -> None:
     """Run cells until the requests end."""
+    done: list[dict[str, Any]] = []
+    unpacker = Unpacker()
+
+    def told() -> Answer:
+        rows = done.copy()
+        done.clear()
+        return Answer(rows=rows)
 
     def report(part: float) -> None:
         with suppress(OSError):
+            if done:
+                send(answers, told())
             send(answers, Answer(progress=part))
 
     def rows(request: Request) -> Iterator[Answer]:
         check_code(request.code)
-        store = Store(request.store)
-        for cell in unpacked(request.cells):
-            check_policy(cell)
-            row = run_cell(cell, request.events, report)
-            with storing:
-                store.save(cell.key, row)
-            yield Answer(row=row)
+        store, last_s = Store(request.store), time.monotonic()
+        try:
+            for cell in unpacker.cells(request.cells):
+                check_policy(cell)
+                row = run_cell(cell, request.events, report)
+                with storing:
+                    store.save(cell.key, row)
+                done.append(row)
+                if time.monotonic() - last_s > TELL_EVERY_S:
+                    last_s = time.monotonic()
+                    yield told()
+        except Exception:
+            yield told()
+            raise
+        yield told()
 
     while True:
         try:

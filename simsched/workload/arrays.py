@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,6 +162,10 @@ class GraphArrays(Shown):
             if isinstance(values, np.ndarray) and not values.any():
                 object.__setattr__(self, name, None)
         make_read_only(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        make_read_only(self)  # what is copied or has travelled to another process, too
 
     def __repr__(self) -> str:
         counts = (self.n_tasks, "task"), (self.n_edges, "edge"), (self.n_blocks, "block")

@@ -120,8 +120,22 @@ def test_a_small_study_starts_no_process(
         ("work_sharing", 0),
         ("work_sharing", 1),
     ]
-    run_document(small, output=tmp_path / "at_once", jobs=2)  # somebody wants them
-    assert len(started) == 2
+    while_here(monkeypatch, lambda: wait_for(lambda: len(started) == 2))
+    run_document(small, output=tmp_path / "at_once", jobs=3)  # somebody wants them
+    assert len(started) == 2  # and this process
+
+
+def test_this_process_goes_on_with_cells_that_are_short(
+    tmp_path: Path, started: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here: list[int] = []
+    while_here(monkeypatch, lambda: wait_for(lambda: started) or here.append(1))
+    outcome = run_document(Document(None, plain(seeds=200)), output=tmp_path / "out", jobs=2)
+    assert len(started) == 1
+    assert 1 < len(here) < 400
+    assert [row["seed"] for row in outcome.rows] == 2 * [*range(200)]
+    alone = run_document(Document(None, plain(seeds=200)), output=tmp_path / "alone", jobs=1)
+    assert deterministic(outcome.rows) == deterministic(alone.rows)
 
 
 def test_processes_help_while_a_cell_takes_long(

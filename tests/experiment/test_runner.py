@@ -156,6 +156,8 @@ def test_what_a_killed_worker_was_given_beside_is_run_by_others(
     outcome = run(Document(None, make_plain(policies=policies, seeds=60)), tmp_path, jobs=2)
     assert not (tmp_path / "marker").exists()
     assert [row["seed"] for row in outcome.rows] == list(range(60))
+    files = (tmp_path / "out" / "cells").glob("*.jsonl")
+    assert sum(len(file.read_bytes().splitlines()) for file in files) == 60  # none of them twice
     assert all(row["makespan_s"] > 0 for row in outcome.rows)
 
 
@@ -168,6 +170,14 @@ def test_a_cell_that_kills_every_worker_ends_the_experiment(
         run(Document(None, data), tmp_path, jobs=2)
     store = Store(tmp_path / "out" / "cells")
     assert all(map(store.load, store.keys()))
+
+
+def test_of_several_cells_the_one_that_kills_is_named(make_plain: Any, tmp_path: Path) -> None:
+    (tmp_path / "marker").touch()
+    policies = ["cilk_a", drastic(tmp_path, "kill", label="deadly")]
+    for _ in range(2):  # the second time in batches with none that are stored
+        with pytest.raises(WorkerLostError, match=r"deadly seed \d+: 2 worker processes"):
+            run(Document(None, make_plain(policies=policies, seeds=40)), tmp_path, jobs=2)
 
 
 def test_a_fault_of_the_policy_in_a_worker_names_its_file(make_plain: Any, tmp_path: Path) -> None:

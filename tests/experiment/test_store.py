@@ -94,3 +94,16 @@ def test_stores_of_one_process_share_a_file(tmp_path: Path) -> None:
         (first if number % 2 else second).save(str(number), ROW)
     assert Store(tmp_path).keys() == {*"012345"}
     assert len(file_of(tmp_path).read_bytes().splitlines()) == 6
+
+
+def test_rows_of_a_process_are_those_up_to_the_first_that_it_has_not_saved(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for key in "xabd":
+        store.save(key, ROW | {"key": key})
+    own = os.getpid()
+    assert [row["key"] for row in Store(tmp_path).saved_by(own, "abcd")] == ["a", "b"]
+    assert Store(tmp_path).saved_by(own, "ca") == []
+    assert Store(tmp_path).saved_by(own + 1, "ab") == []
+    file = file_of(tmp_path)
+    file.write_bytes(file.read_bytes()[:-3])
+    assert [row["key"] for row in store.saved_by(own, "abd")] == ["a", "b"]
