@@ -81,8 +81,7 @@ class Lengths:
         own = steps.kind != TAKEN
         self._step[steps.row[own]] = np.flatnonzero(own)
         share = share_of_moves(run, self._model)
-        waits = not all(map(_waits_for_none, self._graphs(run)))
-        self._deals = waits and schedule.shares_tasks
+        self._waits = not all(map(_waits_for_none, self._graphs(run)))
         self._parts = [self._part(*each, share) for each in _merged(run, schedule.numbers)]
 
     def case(self, machine: Machine, workload: Workload) -> Case:
@@ -105,13 +104,16 @@ class Lengths:
                     part, self._model, run
                 )
         self._change_costs(length, model, other)
-        barrier = machine.costs.barrier_ps - run.machine.costs.barrier_ps
+        gaps = schedule.gaps_ps + (machine.costs.barrier_ps - run.machine.costs.barrier_ps)
+        if moves:
+            gaps += self._change_moves(length, model, machine)[: len(gaps)]
         graphs = None if other.workload is run.workload else self._graphs(other)
         return Case(
             np.maximum(np.rint(length), 0.0),
-            np.maximum(schedule.gaps_ps + barrier, 0.0),
+            np.maximum(np.rint(gaps), 0.0),
             graphs,
-            dealt=graphs is not None and self._deals and all(map(_waits_for_none, graphs)),
+            self._least_ps(model, machine),
+            dealt=graphs is not None and self._waits and all(map(_waits_for_none, graphs)),
         )
 
     def _graphs(self, run: Run) -> list[TaskGraph]:
@@ -173,9 +175,8 @@ class Lengths:
         `left` is which part of its bytes each access has left.
         """
         segments, mine = part.segments, self._model
-        path, same = segments.flow_path, np.arange(mine.problem.paths.n_paths)
-        others = self._paths_of(model)
-        other = others[path]
+        path = segments.flow_path
+        other = self._paths_of(model)[path]
         core = mine.rates.core(segments.worker[segments.flow_segment], segments.flow_row)
         busy = mine.cap_level[core]
         share = left[segments.flow_segment]
@@ -183,10 +184,7 @@ class Lengths:
         least = segments.flow_bytes / mine.problem.paths.cap[path, busy]
         lower = segments.flow_bytes * share / model.problem.paths.cap[other, busy]
         end = segments.flow_end_ps.astype(np.float64)
-        thread = self._run.worker_thread
-        when = path, end - before, end
-        full = mine.bottlenecks.fullest(*when, ways_of(self._run.machine, thread), same)
-        fuller = mine.bottlenecks.fullest(*when, ways_of(machine, thread), others)
+        full, fuller = self._fullness(path, end - before, end, model, machine)
         # Who was held back goes on as fast as the fullest resource lets it, the others until then.
         held = before > least * (1.0 + UNDISTURBED)
         limit = np.where(held, fuller / np.maximum(full, 1e-300), np.minimum(fuller, 1.0))
@@ -240,6 +238,57 @@ class Lengths:
                 joins[chosen], graph.join_ops[rows, tasks], graph.ops[rows, tasks]
             )
         return np.where(np.isfinite(ops), ops, 0.0)
+
+    def _change_moves(
+        self, length: FloatArray, model: UndisturbedModel, machine: Machine
+    ) -> FloatArray:
+        """Change how long workers move blocks; return what that changes after each iteration."""
+        schedule, steps = self._schedule, self._schedule.steps
+        gaps = np.zeros(len(schedule.numbers))
+        own = np.flatnonzero((steps.kind == EventKind.MIGRATE_START) & (schedule.length_ps > 0))
+        if not len(own):
+            return gaps
+        nodes = self._trace.events["arg1"][steps.row[own]].astype(np.int64)
+        path = self._model.problem.paths.copy[nodes >> 32, nodes & 0xFFFFFFFF].astype(np.int64)
+        before, begin = schedule.length_ps[own], schedule.time_ps[own].astype(np.float64)
+        full, fuller = self._fullness(path, begin, begin + before, model, machine)
+        other, paths = self._paths_of(model)[path], model.problem.paths
+        size = self._run.workload.graph.block_bytes[self._trace.events["arg0"][steps.row[own]]]
+        least = np.minimum(before, size / paths.cap[other, 0] + paths.latency_ps[other])
+        length[own] = np.clip(before * fuller / np.maximum(full, 1e-300), least, before)
+        # Between iterations the worker who moves most is waited for.
+        after = np.flatnonzero(schedule.time_ps[own] >= schedule.end_ps[schedule.iteration[own]])
+        place, worker = schedule.iteration[own[after]], steps.worker[own[after]]
+        for number in np.unique(place).tolist():
+            mine = own[after[place == number]]
+            whose = worker[place == number]
+            most = (np.bincount(whose, each[mine]).max() for each in (length, schedule.length_ps))
+            gaps[number] = next(most) - next(most)
+        return gaps
+
+    def _least_ps(self, model: UndisturbedModel, machine: Machine) -> FloatArray:
+        """Return how long the bytes of each iteration take the resource that needs longest."""
+        begin, end = self._schedule.begin_ps, self._schedule.end_ps
+        ways = ways_of(machine, self._run.worker_thread)
+        other = self._paths_of(model)
+        return self._model.bottlenecks.least_ps(
+            begin.astype(np.float64), end.astype(np.float64), ways, other
+        )
+
+    def _fullness(
+        self,
+        path: IntArray,
+        begin_ps: FloatArray,
+        end_ps: FloatArray,
+        model: UndisturbedModel,
+        machine: Machine,
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return how full the fullest resource of paths has been, and would be elsewhere."""
+        thread, find = self._run.worker_thread, self._model.bottlenecks.fullest
+        same = np.arange(self._model.problem.paths.n_paths)
+        mine = find(path, begin_ps, end_ps, ways_of(self._run.machine, thread), same)
+        other = self._paths_of(model)
+        return mine, find(path, begin_ps, end_ps, ways_of(machine, thread), other)
 
     def _change_costs(self, length: FloatArray, model: UndisturbedModel, run: Run) -> None:
         """Change what the runtime takes."""

@@ -2,7 +2,8 @@
 
 It is followed backwards from the last end of each iteration. What a worker did before something on
 the path is on the path, too, as long as it was not idle; where it was idle, the path goes on with
-whoever has made the task ready that it took then, through the pool in which that task has waited.
+whoever has made the task ready that it took then, through the pool in which that task has waited;
+or with the task whose end let it take that one, or with itself if the task was ready before.
 So the path has no gaps: its pieces add up to the makespan, and shortening a piece by little
 shortens the run, unless others then wait instead.
 """
@@ -234,7 +235,8 @@ class _Walk:
         if kind == EventKind.ACQUIRE and stay is not None:
             end = self._let(start, row, now, stay)
             if end is None:
-                yield from self._through_pools(number, start, stay, now)
+                idle = self._idle_from(worker, row, start)
+                yield from self._through_pools(number, start, stay, now, (worker, idle))
                 return
             other, row = int(self._events["worker"][end]), end
         if kind == EventKind.PREEMPT:  # of a task that this worker has taken
@@ -265,15 +267,31 @@ class _Walk:
             return int(self._by_last[place])
         return None
 
+    def _idle_from(self, worker: int, row: int, start: int) -> int:
+        """Return the row since which a worker is idle before a row."""
+        place, found = self._before(worker, row), start
+        while place >= 0 and int(self._kind[place]) in IDLE:
+            before = int(self._key[place]) - worker * self._n
+            if before <= start:  # of an iteration before, or of another worker
+                return start
+            found, place = before, place - 1
+        return found
+
     def _through_pools(
-        self, number: int, start: int, stay: int, now: int
+        self, number: int, start: int, stay: int, now: int, taker: tuple[int, int]
     ) -> Iterator[tuple[_Piece, int, int]]:
-        """Yield the way of a task from where it became ready to where it was taken."""
-        task = int(self._stays.task[stay])
+        """Yield the way of a task from where it became ready to where it was taken.
+
+        If that was before its taker was idle, the path goes on with what the taker did until then.
+        """
+        task, idle = int(self._stays.task[stay]), int(self._time[taker[1]])
         while True:
             first = int(self._stays.first[stay])
             ready = int(self._time[first])
             pusher = int(self._events["worker"][first])
+            if ready < idle:
+                yield _Piece(number, NONE, "pool", task, idle, now), *taker
+                return
             yield _Piece(number, NONE, "pool", task, ready, now), pusher, first
             if pusher != NONE:
                 return
@@ -283,4 +301,7 @@ class _Walk:
                 return
             stay = int(self._by_task[self._place[stay] - 1])
             now = int(self._time[self._stays.last[stay]])
+            if now < idle:
+                yield _Piece(number, NONE, "message", task, idle, ready), *taker
+                return
             yield _Piece(number, NONE, "message", task, now, ready), NONE, first

@@ -17,7 +17,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -87,6 +86,8 @@ class Case:
     gaps_ps: FloatArray
     #: What each iteration executes; None for what it has executed.
     graphs: Sequence[TaskGraph] | None = None
+    #: How long each iteration lasts at the least, whatever waits for what; None for no time.
+    least_ps: FloatArray | None = None
     #: Whether tasks are dealt to whoever is free first, in the order in which they have begun.
     dealt: bool = False
 
@@ -118,8 +119,9 @@ class Schedule:
         self.steps = steps = steps_of(run.trace)
         time = events["time_ps"].astype(np.int64)
         starts = rows_of(run.trace, EventKind.ITERATION_START)
-        self._begin_ps = time[starts]
-        self._end_ps = time[rows_of(run.trace, EventKind.ITERATION_END)]
+        #: Begin and end of each iteration.
+        self.begin_ps = time[starts]
+        self.end_ps = time[rows_of(run.trace, EventKind.ITERATION_END)]
         #: Number of each iteration.
         self.numbers: list[int] = events["iteration"][starts].tolist()
         self._graphs = [run.graph_of(number) for number in self.numbers]
@@ -130,7 +132,6 @@ class Schedule:
         ready = steps.kind == EventKind.TASK_READY
         #: What each step belongs to: of those that make a task ready, what has done so.
         self.doing = np.maximum.accumulate(np.where(ready, 0, np.arange(len(ready))))
-        self._pools = run.pool_groups
         core = run.machine.thread_core[run.worker_thread]
         self._core_kind = run.machine.core_group[core]
         idle = np.isin(steps.kind, IDLE)
@@ -150,6 +151,7 @@ class Schedule:
         self._idle = idle
         self._opens = opens[self._first]  # the first one of its worker in its iteration
         self._last_ends = self._last_of_workers(opens)
+        self.late_ps = self._late(starts)
         nothing = np.zeros(0, np.int64)
         self._let: Pairs = nothing, nothing
         self._needs = self._needs_of(self._graphs)
@@ -158,12 +160,12 @@ class Schedule:
         self._kept_ps, self._slack_ps = self._slacks()
         last = np.full(len(starts), 0, np.int64)
         np.maximum.at(last, self.iteration[self._last_ends], self.time_ps[self._last_ends])
-        self._tail_ps = (self._end_ps - last).astype(np.float64)  # a move after the last task
+        self._tail_ps = (self.end_ps - last).astype(np.float64)  # a move after the last task
 
     @property
     def gaps_ps(self) -> FloatArray:
         """What passes between the iterations: shape (n_iterations - 1,)."""
-        return (self._begin_ps[1:] - self._end_ps[:-1]).astype(np.float64)
+        return (self.begin_ps[1:] - self.end_ps[:-1]).astype(np.float64)
 
     def makespans_ps(self, cases: Sequence[Case]) -> FloatArray:
         """Return the makespan of each case."""
@@ -200,23 +202,23 @@ class Schedule:
         return found
 
     def _slacks(self) -> tuple[FloatArray, FloatArray]:
-        """Return how much later than necessary stretches have begun: after needs, and after all.
+        """Return by how much later than necessary stretches have begun: after needs, and after all.
 
-        Who takes a task although it was idle has waited for the task: nobody took it before.
+        Who starts a task once more has waited for whoever executes it, since that one began.
         """
-        first, ready = self._first, self._ready_ps()
-        before = np.maximum(first - 1, 0)
-        begin = self._begin_ps[self.iteration[first]].astype(np.float64)
+        first, before = self._first, np.maximum(self._first - 1, 0)
+        begin = self.begin_ps[self.iteration[first]].astype(np.float64)
         time = self.time_ps[first].astype(np.float64)
         time = np.where(self._idle[first], begin, time)  # idle since the iteration began
         of_before = self._stretch[before]
         offset = np.append(0.0, np.cumsum(self.length_ps))
         free = time[of_before] + offset[first] - offset[first[of_before]]
         free = np.where(self._opens, begin, free)
-        taking = np.isin(self.steps.kind[first], TAKING)
-        pool = taking & (free < time)
-        kept = np.where(pool, time - ready, 0.0)
-        return kept, time - np.maximum(ready + kept, free)
+        ready = self._ready_ps()
+        again = (self.steps.kind[first] == EventKind.DUPLICATE) & (free < time)
+        kept = np.where(again, time - ready, 0.0)
+        ready = np.where(self._idle[first], free, np.maximum(ready + kept, free))
+        return kept, time - ready
 
     def _replayed(self, cases: Sequence[Case], needs: _Needs) -> FloatArray:
         """Return the makespans of cases in which stretches wait for the same steps."""
@@ -232,11 +234,12 @@ class Schedule:
             offset[:, place] = at[needs.step] - at[owner]
             end_offset[:, place] = at[self._last_ends] - at[first[end_source]]
         gaps = np.stack([np.append(case.gaps_ps, 0.0) for case in cases], axis=1)
+        least = np.stack([self._least(case) for case in cases], axis=1)
         order = np.argsort(self.steps.row[first], kind="stable")
         borders = np.searchsorted(self.iteration[first[order]], np.arange(len(gaps) + 1))
         ends_of = self.iteration[self._last_ends]
         start = np.empty((len(first), n))
-        begin = np.full(n, float(self._begin_ps[0]) if len(gaps) else 0.0)
+        begin = np.full(n, float(self.begin_ps[0]) if len(gaps) else 0.0)
         end = begin
         for place in range(len(gaps)):
             own = order[borders[place] : borders[place + 1]].tolist()
@@ -247,8 +250,15 @@ class Schedule:
                 end = (start[end_source[last]] + end_offset[last]).max(axis=0) + self._tail_ps[
                     place
                 ]
+            end = np.maximum(end, begin + least[place])
             begin = end + gaps[place]
         return end
+
+    def _least(self, case: Case) -> FloatArray:
+        """Return how long each iteration lasts at the least, and at most as long as it has."""
+        if case.least_ps is None:
+            return np.zeros(len(self.numbers))
+        return np.minimum(case.least_ps, (self.end_ps - self.begin_ps).astype(np.float64))
 
     def _carry_out(
         self,
@@ -275,6 +285,22 @@ class Schedule:
                 np.maximum(now, start[each - 1] + whole[each - 1], out=now)
             start[each] = now + slack[each]
 
+    def _late(self, starts: IntArray) -> FloatArray:
+        """Return of every task how long after its arrival it is ready without anybody's doing."""
+        events = self._events
+        base = np.append(0, np.cumsum([graph.n_tasks for graph in self._graphs]))
+        arrival = np.concatenate([graph.arrival_ps for graph in self._graphs])
+        rows = np.flatnonzero((events["kind"] == EventKind.TASK_READY) & (events["worker"] < 0))[
+            ::-1
+        ]
+        place = np.searchsorted(starts, rows, side="right") - 1
+        task = base[place] + events["task"][rows]
+        found = np.zeros(base[-1])
+        found[task] = events["time_ps"][rows] - self.begin_ps[place]  # the first one of each
+        by_worker = self.steps.kind == EventKind.TASK_READY
+        found[(base[self.iteration] + self.task)[by_worker]] = 0.0
+        return np.asarray(np.maximum(found - arrival, 0.0), np.float64)
+
     def _let_by_ends(self) -> Pairs:
         """Who takes what was ready when another task ends, and not before, waits for that end."""
         idle = self._opens | self._idle[self._first - 1]
@@ -291,22 +317,11 @@ class Schedule:
 
     def _ready_ps(self) -> FloatArray:
         """Return when everything has happened that stretches need."""
-        needs, begin = self._needs, self._begin_ps[self.iteration[self._first]]
+        needs, begin = self._needs, self.begin_ps[self.iteration[self._first]]
         ready = begin + needs.arrival_ps
         of = np.repeat(np.arange(len(self._first)), np.diff(needs.ptr))
         np.maximum.at(ready, of, self.time_ps[needs.step].astype(np.float64))
         return ready
-
-    @cached_property
-    def shares_tasks(self) -> bool:
-        """Whether workers take tasks that others could have taken."""
-        events, rows = self._events, self.steps.row[self.steps.kind == EventKind.ACQUIRE]
-        group = (events["arg0"][rows] >> 32).astype(np.int64)
-        place = self.iteration[self.steps.kind == EventKind.ACQUIRE]
-        own = np.zeros((len(self._pools), max(map(len, self._pools), default=0)), bool)
-        for number, groups in enumerate(self._pools):
-            own[number, : len(groups)] = [each.scope == "worker" for each in groups]
-        return bool((self.steps.kind == EventKind.STEAL).any() or not own[place, group].all())
 
     def _dealt(self, case: Case) -> float:
         """Return the makespan if tasks go to who is free first, among workers on such cores.
@@ -330,8 +345,8 @@ class Schedule:
         made = self._created_after(case.length_ps, task, base)
         order = np.argsort(np.where(first >= 0, steps.row[first], 0), kind="stable")
         order = order[first[order] >= 0]
-        start, now = np.zeros(base[-1]), float(self._begin_ps[0])
-        gaps = np.append(case.gaps_ps, 0.0)
+        start, now = np.zeros(base[-1]), float(self.begin_ps[0])
+        gaps, least = np.append(case.gaps_ps, 0.0), self._least(case)
         for place in range(len(gaps)):
             mine = order[(order >= base[place]) & (order < base[place + 1])].tolist()
             free = {
@@ -345,6 +360,7 @@ class Schedule:
                 start[each] = max(heap[0], ready)
                 heapq.heapreplace(heap, start[each] + work[each])
                 end = max(end, start[each] + work[each])
+            end = max(end, now + least[place])
             now = end + gaps[place]
         return end
 
@@ -389,7 +405,7 @@ class _Known:
     def __init__(
         self, schedule: Schedule, events: Mapping[str, Any], graphs: Sequence[TaskGraph]
     ) -> None:
-        self._graphs, self._steps = graphs, schedule.steps
+        self._graphs, self._schedule, self._steps = graphs, schedule, schedule.steps
         self._place, self._doing = schedule.iteration, schedule.doing
         self._arg0 = events["arg0"]
         #: Tasks of all iterations have numbers of their own.
@@ -481,7 +497,8 @@ class _Known:
         arrival = np.concatenate([graph.arrival_ps for graph in self._graphs])
         found = np.zeros(len(first))
         takes = self._steps.kind[first] == EventKind.ACQUIRE
-        found[takes] = arrival[self._task[first[takes]]]
+        task = self._task[first[takes]]
+        found[takes] = arrival[task] + self._schedule.late_ps[task]
         return found
 
 

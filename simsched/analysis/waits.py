@@ -69,6 +69,20 @@ class Bottlenecks:
         found: FloatArray = np.maximum.reduceat(share, first) if len(path) else np.zeros(0)
         return found
 
+    def least_ps(
+        self, begin_ps: FloatArray, end_ps: FloatArray, ways: Ways, other: IntArray
+    ) -> FloatArray:
+        """Return how long what has passed between times takes the resource that needs longest.
+
+        `ways` and `other` are those of :meth:`fullest`.
+        """
+        used, width = self._use(ways, other[self._paths]), self._edges[1] - self._edges[0]
+        passed = [
+            np.interp(end_ps, self._edges, u) - np.interp(begin_ps, self._edges, u) for u in used
+        ]
+        found: FloatArray = np.max(passed, axis=0, initial=0.0) * width
+        return found
+
     def causes(self, path: IntArray, begin_ps: FloatArray, end_ps: FloatArray) -> IntArray:
         """Return what held back flows: places in `WAIT_CAUSES`."""
         low, high = self._bins(begin_ps, end_ps)
