@@ -189,6 +189,7 @@ def test_a_class_that_decides_otherwise_has_hooks() -> None:
         ({"members": np.empty(0, np.int32)}, "found 0 members"),
         ({"row": np.array([0, 0, 0, 1], np.int32)}, "rows up to 1, accepted one or more, and rows"),
         ({"able": np.zeros((1, 2), bool)}, "task 0: found no member that can execute it"),
+        ({"is_device": np.arange(4) == 2}, "found a device behind a core, accepted devices first"),
         ({"expected": None}, "found no part with the rule 'expected_ends', accepted expected"),
         ({"rule": "central"}, "found expected with the rule 'central', accepted none"),
         ({"pipeline": 3}, "pipeline: found 3, accepted an integer from 1 to 2"),

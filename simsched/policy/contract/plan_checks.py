@@ -95,6 +95,8 @@ def _validate_runtime(plan: Plan, runtime: Runtime, graph: TaskGraph) -> None:
         )
     if len(graph.child):
         raise PolicyError("runtime: found tasks that spawn others, accepted dataflow graphs")
+    if (np.diff(runtime.is_device[runtime.members].astype(np.int8)) > 0).any():
+        raise PolicyError("runtime: members: found a device behind a core, accepted devices first")
     n_rows, row = len(runtime.able), runtime.row
     if not len(runtime.members) or (len(row) and int(row.max()) >= n_rows):
         raise PolicyError(

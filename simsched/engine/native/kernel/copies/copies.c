@@ -23,6 +23,7 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
     self->is_wanted = ssk_new(allocator, n_places, sizeof(*self->is_wanted));
     self->wanted_from = ssk_new(allocator, n_places, sizeof(*self->wanted_from));
     self->wanted = ssk_new(allocator, n_spaces * n_spaces, sizeof(*self->wanted));
+    self->n_served = ssk_new(allocator, n_spaces, sizeof(*self->n_served));
     self->lane = ssk_new(allocator, n_spaces * n_spaces, sizeof(*self->lane));
     self->n_handed = ssk_new(allocator, n_spaces * n_spaces, sizeof(*self->n_handed));
     self->has_lane = ssk_new(allocator, n_spaces * n_spaces, sizeof(*self->has_lane));
@@ -40,7 +41,7 @@ int ssk_copies_alloc(ssk_copies_t *self, const ssk_allocator_t *allocator, const
     self->claimed_bytes = ssk_new(allocator, n_spaces, sizeof(*self->claimed_bytes));
     self->n_workers = problem->n_workers;
     if (!self->capacity || !self->used || !self->node_at || !self->valid || !self->claims || !self->readers || !self->n_coming || !self->last_use || !self->waiter_of ||
-        !self->is_wanted || !self->wanted_from || !self->wanted || !self->lane || !self->n_handed || !self->has_lane || !self->has_target || !self->has_end || !self->saving || !self->missing ||
+        !self->is_wanted || !self->wanted_from || !self->wanted || !self->n_served || !self->lane || !self->n_handed || !self->has_lane || !self->has_target || !self->has_end || !self->saving || !self->missing ||
         !self->ended || !self->is_fresh || !self->fresh_next || !self->fresh_head ||
         !self->turn_next || !self->turn_head || !self->turn_tail || !self->claimed_bytes)
         return SSK_ERR_MEMORY;
@@ -74,7 +75,7 @@ void ssk_copies_free(ssk_copies_t *self, const ssk_allocator_t *allocator)
         ssk_delete(allocator, self->used[worker].uses);
     void *const blocks[] = {
         self->capacity, self->used, self->node_at, self->valid, self->claims, self->readers, self->n_coming, self->last_use, self->waiter_of, self->is_wanted,
-        self->wanted, self->wanted_from, self->lane, self->n_handed, self->handed, self->has_lane, self->has_target, self->has_end,
+        self->wanted, self->wanted_from, self->n_served, self->lane, self->n_handed, self->handed, self->has_lane, self->has_target, self->has_end,
         self->saving, self->missing, self->waiters, self->ended, self->is_fresh, self->fresh_next, self->fresh_head,
         self->turn_next, self->turn_head, self->turn_tail, self->claimed_bytes,
     };
@@ -124,5 +125,13 @@ int ssk_copies_verify(const ssk_copies_t *self, const ssk_problem_t *problem, co
     for (int32_t lane = 0; lane < self->n_spaces * self->n_spaces; lane++)
         if (!lane_is_sound(self, preparing, lane, &n_wanted))
             return SSK_ERR_INVARIANT;
+    for (int32_t space = 0; space < self->n_spaces; space++) {
+        size_t n_served = 0;
+        for (int32_t lane = 0; lane < self->n_spaces * self->n_spaces; lane++)
+            if (ssk_server_of(problem, lane / self->n_spaces, lane % self->n_spaces) == space)
+                n_served += self->wanted[lane].n;
+        if (n_served != self->n_served[space])
+            return SSK_ERR_INVARIANT;
+    }
     return n_flags == n_wanted && n_wanted == self->n_wanted ? SSK_OK : SSK_ERR_INVARIANT;
 }

@@ -81,6 +81,7 @@ typedef struct {
     int32_t *wanted_from; /* per place */
     ssk_wants_t *wanted;  /* per lane */
     size_t n_wanted;      /* of all lanes */
+    size_t *n_served;     /* per space: of the lanes that it serves */
     bool has_more;        /* something has become wanted since lanes were gone through */
     ssk_copy_t *lane;     /* n_spaces * n_spaces: the running copy */
     int32_t *n_handed;    /* per lane */
@@ -110,6 +111,12 @@ static inline int64_t ssk_place(const ssk_copies_t *self, int32_t block, int32_t
 static inline bool ssk_is_valid(const ssk_copies_t *self, int32_t block, int32_t space)
 {
     return (self->valid[block] >> space & 1) != 0;
+}
+
+/* The space that serves the lane between two: a device those into it, and from it to what is none. */
+static inline int32_t ssk_server_of(const ssk_problem_t *problem, int32_t source, int32_t target)
+{
+    return !problem->space_is_device[target] && problem->space_is_device[source] ? source : target;
 }
 
 /* Whether a block is wanted or on its way to a place. */

@@ -70,6 +70,13 @@ static int32_t nearest(const ssk_sim_t *sim, int32_t block, int32_t target, int3
     return best;
 }
 
+/* Counts something that is wanted of a lane, or no longer. */
+static void count_wanted(ssk_sim_t *sim, int32_t source, int32_t target, int change)
+{
+    sim->copies.n_wanted += (size_t)change;
+    sim->copies.n_served[ssk_server_of(&sim->problem, source, target)] += (size_t)change;
+}
+
 /* Puts something that is wanted into its place in the lane from a source. */
 static int insert(ssk_sim_t *sim, int32_t source, ssk_want_t want)
 {
@@ -82,7 +89,7 @@ static int insert(ssk_sim_t *sim, int32_t source, ssk_want_t want)
     for (; at > 0 && ssk_want_precedes(&want, &wanted->wants[at - 1]); at--)
         wanted->wants[at] = wanted->wants[at - 1];
     wanted->wants[at] = want;
-    copies->n_wanted++;
+    count_wanted(sim, source, space_of(copies, want.place), 1);
     copies->wanted_from[want.place] = source;
     copies->has_more = true;
     return SSK_OK;
@@ -100,7 +107,7 @@ static int hasten(ssk_sim_t *sim, ssk_want_t want)
     if (wanted->wants[at].rank <= want.rank)
         return SSK_OK;
     wanted->n--;
-    copies->n_wanted--;
+    count_wanted(sim, source, space_of(copies, want.place), -1);
     memmove(&wanted->wants[at], &wanted->wants[at + 1], (wanted->n - at) * sizeof(*wanted->wants));
     return insert(sim, source, want);
 }
@@ -272,16 +279,6 @@ static bool has_lost_source(const ssk_copies_t *copies, int64_t place)
            !ssk_is_valid(copies, block, copies->wanted_from[place]);
 }
 
-/* Finds a visit of a space's rounds: into a device from everywhere, rank by rank, then from it to each that is none. */
-static bool find_visit(const ssk_sim_t *sim, int32_t space, int32_t visit, int32_t *lane_ret, int32_t *rank_ret)
-{
-    int32_t n = sim->problem.n_spaces, outgoing = visit - SSK_N_RANKS * n;
-    int32_t other = outgoing < 0 ? visit % n : outgoing / SSK_N_RANKS;
-    *rank_ret = outgoing < 0 ? visit / n : outgoing % SSK_N_RANKS;
-    *lane_ret = outgoing < 0 ? other * n + space : space * n + other;
-    return outgoing < 0 ? is_device(sim, space) || !is_device(sim, other) : is_device(sim, space) && !is_device(sim, other);
-}
-
 /* Finds what is wanted of a lane with a rank behind the first few; false when there is nothing. */
 static bool find_want(const ssk_wants_t *wanted, int32_t rank, int32_t n_passed, size_t *at_ret)
 {
@@ -326,7 +323,7 @@ static int hand_over(ssk_sim_t *sim, ssk_round_t *now, int32_t lane, int32_t ran
         now->is_full = true;
         return status;
     }
-    copies->n_wanted--;
+    count_wanted(sim, source, target, -1);
     wanted->n--;
     memmove(&wanted->wants[at], &wanted->wants[at + 1], (wanted->n - at) * sizeof(*wanted->wants));
     if (has_lost)
@@ -390,12 +387,9 @@ static bool look(ssk_sim_t *sim, int32_t space)
 {
     const ssk_problem_t *p = &sim->problem;
     ssk_round_t *now = &sim->drivers.rounds[space];
-    bool has_work = sim->copies.ended[space].n > 0;
-    int32_t lane = 0, rank = 0;
+    bool has_work = sim->copies.ended[space].n > 0 || sim->copies.n_served[space] > 0;
     if (p->costs.driver_look_ps == 0 || now->has_looked || !is_device(sim, space))
         return false;
-    for (int32_t visit = 0; visit < 2 * SSK_N_RANKS * p->n_spaces && !has_work; visit++)
-        has_work = find_visit(sim, space, visit, &lane, &rank) && sim->copies.wanted[lane].n > 0;
     now->is_looking = has_work;
     if (has_work)
         ssk_timers_set(&sim->timers, p->n_workers + space * p->n_spaces + space, ssk_add_ps(sim->now, p->costs.driver_look_ps));
@@ -407,7 +401,8 @@ static int go_round(ssk_sim_t *sim, int32_t space)
 {
     ssk_copies_t *copies = &sim->copies;
     ssk_round_t *now = &sim->drivers.rounds[space];
-    int32_t n_visits = 2 * SSK_N_RANKS * copies->n_spaces, lane = 0, rank = 0;
+    const ssk_visit_t *visits = &sim->drivers.visits[sim->drivers.visit_ptr[space]];
+    int32_t n_visits = sim->drivers.visit_ptr[space + 1] - sim->drivers.visit_ptr[space];
     int status = SSK_OK;
     while (status == SSK_OK && !ssk_driver_is_busy(&sim->drivers, space) && !now->is_looking) {
         bool has_more = false;
@@ -422,10 +417,10 @@ static int go_round(ssk_sim_t *sim, int32_t space)
                 break;
             notice_ended(sim, space);
         }
-        if (status == SSK_OK && find_visit(sim, space, now->visit, &lane, &rank) && copies->wanted[lane].n > 0)
-            status = hand_over(sim, now, lane, rank, &has_more);
+        if (status == SSK_OK && copies->wanted[visits[now->visit].lane].n > 0)
+            status = hand_over(sim, now, visits[now->visit].lane, visits[now->visit].rank, &has_more);
         if (!has_more) {
-            now->visit++;
+            now->visit = copies->n_served[space] > 0 ? now->visit + 1 : n_visits; /* the others come to nothing */
             now->n_left = SSK_NONE;
             now->n_passed = 0;
         }

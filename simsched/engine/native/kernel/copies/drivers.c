@@ -6,6 +6,21 @@
 /* A block that is larger than this part of a chunk is allocated alone. */
 enum { LARGEST_IN_CHUNK = 8 };
 
+/* Lists the visits of a space's rounds: into a device from everywhere, rank by rank, then from it to each that is none. */
+static void list_visits(ssk_drivers_t *self, const ssk_problem_t *problem, int32_t space)
+{
+    int32_t n = problem->n_spaces, n_visits = self->visit_ptr[space];
+    for (int32_t rank = 0; rank < SSK_N_RANKS; rank++)
+        for (int32_t source = 0; source < n; source++)
+            if (ssk_server_of(problem, source, space) == space)
+                self->visits[n_visits++] = (ssk_visit_t){source * n + space, rank};
+    for (int32_t target = 0; target < n; target++)
+        for (int32_t rank = 0; target != space && rank < SSK_N_RANKS; rank++)
+            if (ssk_server_of(problem, space, target) == space)
+                self->visits[n_visits++] = (ssk_visit_t){space * n + target, rank};
+    self->visit_ptr[space + 1] = n_visits;
+}
+
 int ssk_drivers_alloc(ssk_drivers_t *self, const ssk_allocator_t *allocator, const ssk_problem_t *problem)
 {
     if (!problem->copies_data)
@@ -19,12 +34,15 @@ int ssk_drivers_alloc(ssk_drivers_t *self, const ssk_allocator_t *allocator, con
     self->freed_bytes = ssk_new(allocator, n, sizeof(*self->freed_bytes));
     self->deferred = ssk_new(allocator, n, sizeof(*self->deferred));
     self->rounds = ssk_new(allocator, n, sizeof(*self->rounds));
-    if (!self->rounds || !self->n_awaited || !self->preparing || !self->has_place || !self->left_bytes ||
+    self->visits = ssk_new(allocator, n * n * SSK_N_RANKS, sizeof(*self->visits)); /* a lane has one server */
+    self->visit_ptr = ssk_new(allocator, n + 1, sizeof(*self->visit_ptr));
+    if (!self->visits || !self->visit_ptr || !self->rounds || !self->n_awaited || !self->preparing || !self->has_place || !self->left_bytes ||
         !self->freed_bytes || !self->deferred)
         return SSK_ERR_MEMORY;
     for (size_t space = 0; space < n; space++) {
         self->preparing[space].block = SSK_NONE;
         self->rounds[space] = ssk_new_round();
+        list_visits(self, problem, (int32_t)space);
     }
     return SSK_OK;
 }
@@ -40,6 +58,8 @@ void ssk_drivers_free(ssk_drivers_t *self, const ssk_allocator_t *allocator)
     ssk_delete(allocator, self->freed_bytes);
     ssk_delete(allocator, self->deferred);
     ssk_delete(allocator, self->rounds);
+    ssk_delete(allocator, self->visits);
+    ssk_delete(allocator, self->visit_ptr);
 }
 
 /* Allocates after all allocations that have begun; returns how long that takes. */

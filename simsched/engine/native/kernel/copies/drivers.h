@@ -26,7 +26,7 @@ typedef struct {
 
 /* How far a space has gone through the lanes that it serves. */
 typedef struct {
-    int32_t visit;    /* place in its order of visits */
+    int32_t visit;    /* number of the next of its visits */
     int32_t n_left;   /* what it may still hand over there; SSK_NONE before it has come there */
     int32_t n_passed; /* what has lacked room there */
     bool has_served;  /* something has been handed over in this round */
@@ -35,8 +35,15 @@ typedef struct {
     bool has_looked;
 } ssk_round_t;
 
+/* A lane that a space serves, and the rank of what it hands over there. */
+typedef struct {
+    int32_t lane, rank;
+} ssk_visit_t;
+
 typedef struct {
     int32_t n_spaces;       /* 0 where data are not copied */
+    ssk_visit_t *visits;    /* of a round of each space, in their order */
+    int32_t *visit_ptr;     /* n_spaces + 1: where those of each begin */
     ssk_round_t *rounds;    /* per space */
     int32_t *n_awaited;     /* per space: kernels whose end its driver waits for */
     ssk_copy_t *preparing;  /* per space; from a space to itself: room for a block */

@@ -266,6 +266,9 @@ static int check_runtime(const ssk_plan_t *plan, const ssk_graph_t *graph, const
     for (int32_t group = 0; group <= SSK_POOL_PUSHED; group++)
         if (plan->group_scope[group] != SSK_SCOPE_WORKER)
             return ssk_flawed(flaw, "group_scope", group);
+    for (int32_t i = 1; i < rule->n_members; i++)
+        if (rule->is_device[rule->members[i]] && !rule->is_device[rule->members[i - 1]])
+            return ssk_flawed(flaw, "members", i);
     for (int32_t task = 0; task < graph->n_tasks; task++) {
         bool is_able = false;
         for (int32_t i = 0; i < rule->n_members && !is_able; i++)

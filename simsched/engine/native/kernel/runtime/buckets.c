@@ -192,6 +192,7 @@ static int fill(ssk_sim_t *sim, int32_t worker, int type)
             int status = ssk_taskqueue_push(own, sim->runtime.links, &sim->allocator, newest, 0);
             if (status != SSK_OK)
                 return status;
+            sim->runtime.n_queued++;
             number--;
         }
     }
@@ -203,6 +204,8 @@ static int32_t steal(ssk_sim_t *sim, int32_t worker)
 {
     const ssk_rule_t *rule = &sim->plan.runtime;
     int32_t place = 0, task = SSK_NONE;
+    if (sim->runtime.n_queued == 0)
+        return SSK_NONE;
     while (rule->members[place] != worker)
         place++;
     for (int32_t i = 1; task == SSK_NONE && i < rule->n_members; i++) {
@@ -210,6 +213,7 @@ static int32_t steal(ssk_sim_t *sim, int32_t worker)
         if (rule->is_device[other] == rule->is_device[worker])
             task = ssk_taskqueue_pop(&sim->runtime.queues[other], sim->runtime.links, ssk_able(sim, worker), true);
     }
+    sim->runtime.n_queued -= task != SSK_NONE;
     sim->runtime.has_stolen = task != SSK_NONE;
     return task;
 }
@@ -226,6 +230,7 @@ static int choose(ssk_sim_t *sim, int32_t worker, int32_t *task_ret)
         return SSK_OK;
     }
     *task_ret = ssk_taskqueue_pop(own, sim->runtime.links, NULL, true);
+    sim->runtime.n_queued--;
     int32_t task = own->n_tasks > 0 ? own->levels[0].first : SSK_NONE;
     for (int32_t i = 0; status == SSK_OK && task != SSK_NONE; i++, task = sim->runtime.links[task].next)
         if (i >= before)

@@ -7,6 +7,7 @@
 #ifndef SSK_BUCKETS_H
 #define SSK_BUCKETS_H
 
+#include "runtime/steps.h"
 #include "runtime/taskqueue.h"
 
 enum { SSK_N_TYPES = 2, SSK_TYPE_HOST = 0, SSK_TYPE_DEVICE = 1 }; /* of processors */
@@ -41,5 +42,8 @@ typedef struct {
     int32_t n_workers[SSK_N_TYPES];
     int64_t n_pushed;
 } ssk_buckets_t;
+
+/* Sets the functions of the rule, all of which are NULL. */
+void ssk_by_buckets(ssk_steps_t *steps);
 
 #endif

@@ -1,4 +1,6 @@
 /* Rules without a model of costs and without stealing: one queue for all, and a queue for each of workers that are drawn. */
+#include "runtime/central.h"
+
 #include "run/sim.h"
 
 /* ------------------------------------------------------------------------------------------- central */

@@ -1,6 +1,8 @@
 /*
  * The rule of StarPU's dm family: a task goes to the worker that is expected to end it best; see DequeModel.
  */
+#include "runtime/expected.h"
+
 #include "run/sim.h"
 #include "runtime/choices.h"
 

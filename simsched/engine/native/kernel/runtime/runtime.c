@@ -2,6 +2,10 @@
 
 #include "heap.h"
 #include "run/sim.h"
+#include "runtime/central.h"
+#include "runtime/expected.h"
+#include "runtime/stealing.h"
+#include "runtime/tree.h"
 
 enum { PUSH_DONE = SSK_NONE }; /* tag of the wake when a task has been pushed; else it is the worker that asks */
 
@@ -109,15 +113,16 @@ static int call(ssk_sim_t *sim, int32_t worker)
 static int call_first(ssk_sim_t *sim, int32_t task)
 {
     const ssk_rule_t *rule = &sim->plan.runtime;
-    for (int32_t i = 0; i < rule->n_members; i++) {
+    int32_t i = 0;
+    for (; i < rule->n_members && rule->is_device[rule->members[i]]; i++) {
         int32_t worker = rule->members[i];
         const ssk_member_t *member = &sim->runtime.members[worker];
-        if (rule->is_device[worker] && member->is_waiting && !member->is_coming && ssk_able(sim, worker)[task])
+        if (member->is_waiting && !member->is_coming && ssk_able(sim, worker)[task])
             return call(sim, worker);
     }
     int status = SSK_OK;
-    for (int32_t i = 0; status == SSK_OK && i < rule->n_members; i++)
-        if (!rule->is_device[rule->members[i]] && ssk_able(sim, rule->members[i])[task])
+    for (; status == SSK_OK && i < rule->n_members; i++)
+        if (ssk_able(sim, rule->members[i])[task])
             status = call(sim, rule->members[i]);
     return status;
 }

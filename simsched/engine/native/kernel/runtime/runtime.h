@@ -13,10 +13,8 @@
 
 #include "base.h"
 #include "runtime/buckets.h"
+#include "runtime/steps.h"
 #include "runtime/taskqueue.h"
-
-/* Whom a push calls. */
-enum { SSK_CALL_OWNER = 0, SSK_CALL_ALL, SSK_CALL_FIRST };
 
 /* A worker as the runtime knows it. */
 typedef struct {
@@ -52,22 +50,6 @@ typedef struct {
     int32_t task, worker;
 } ssk_assigned_t;
 
-/* A rule. */
-typedef struct {
-    int announces; /* SSK_CALL_*: to whom */
-    int (*open)(ssk_sim_t *sim); /* makes what only this rule has, and frees it; may be NULL */
-    void (*close)(ssk_sim_t *sim);
-    /* Prepares what several workers push at the same time; may be NULL. */
-    void (*decide)(ssk_sim_t *sim, int32_t task, int32_t pusher);
-    /* Puts a task into a queue; *owner_ret is the worker whose queue it is, SSK_NONE if it waits or is assigned. */
-    int (*enqueue)(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *owner_ret);
-    /* Takes the task that a worker gets out of the queues; *task_ret stays SSK_NONE when there is none. */
-    int (*choose)(ssk_sim_t *sim, int32_t worker, int32_t *task_ret);
-    /* A task begins to compute; it has ended. May be NULL. */
-    void (*note_start)(ssk_sim_t *sim, int32_t task, int32_t worker);
-    void (*note_end)(ssk_sim_t *sim, int32_t task, int32_t worker);
-} ssk_steps_t;
-
 typedef struct {
     bool is_active;
     ssk_steps_t steps; /* of the rule */
@@ -89,7 +71,7 @@ typedef struct {
     ssk_link_t *links;       /* per task */
     ssk_assigned_t *assigned; /* tasks that have come into the queue of a worker, which is to be called */
     size_t n_assigned, assigned_capacity;
-    int64_t n_queued;        /* tasks in the queues of workers, of the rule stealing */
+    int64_t n_queued;        /* tasks in the queues of workers, of rules by which workers steal */
     int32_t last_pushed;     /* place of the member that got the last task of nobody */
     ssk_buckets_t buckets;
     ssk_expected_t *expected; /* per worker */
@@ -97,14 +79,6 @@ typedef struct {
     int64_t *seen, n_seen;     /* per block: the last count of blocks that it was in */
     bool has_no_memory;        /* why a hook has failed */
 } ssk_runtime_t;
-
-/* Set the functions of a rule, all of which are NULL. */
-void ssk_expected_ends(ssk_steps_t *steps);
-void ssk_tree(ssk_steps_t *steps);
-void ssk_central(ssk_steps_t *steps);
-void ssk_drawn(ssk_steps_t *steps);
-void ssk_stealing(ssk_steps_t *steps);
-void ssk_by_buckets(ssk_steps_t *steps);
 
 /* Tells whether a block is met for the first time since `n_seen` was last counted up. */
 static inline bool ssk_is_unseen(ssk_runtime_t *self, int32_t block)

@@ -1,4 +1,6 @@
 /* The rule of StarPU's ws and lws: a task stays with who has made it ready, thieves look for others; see QueueStealing. */
+#include "runtime/stealing.h"
+
 #include "run/sim.h"
 
 static int enqueue(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *owner_ret)

@@ -2,6 +2,8 @@
  * The rule of StarPU's modular-heft: one sorted queue above short ones; the most urgent task goes down to the worker that
  * is expected to end it best, as long as that has room; see ModularHeft.
  */
+#include "runtime/tree.h"
+
 #include "run/sim.h"
 #include "runtime/choices.h"
 
