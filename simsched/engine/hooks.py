@@ -47,6 +47,11 @@ NO_RECORDS: Sequence[Record] = ()
 CHECKED = (Transfer, Exchange, Wake, Move)  #: what means something only in a run, or together
 
 
+#: What is called while tasks run, and what a runtime stands for.
+CALLED = tuple(n for n in vars(Policy) if n.startswith("on_") and n != "on_iteration")
+OF_RUNTIMES = ("on_ready", "on_start", "on_idle", "on_finish", "on_wake")
+
+
 class PolicyHooks:
     """The policy's fine hooks as backends call them."""
 
@@ -90,6 +95,8 @@ class PolicyHooks:
             replace(plan, acquire=decision.acquire), resolved, problem
         )
         self._problem = problem
+        if plan.runtime is not None:
+            self._refuse_other_hooks()
         n_tasks, n_workers = len(resolved.group_of), problem.n_workers
         instances = problem.instances()
         self.pool_groups.append(plan.pool_groups)
@@ -104,6 +111,15 @@ class PolicyHooks:
             "node": problem.n_nodes,
         }
         self._most_wakes = MORE_WAKES + WAKES_EACH * (n_tasks + n_workers)
+
+    def _refuse_other_hooks(self) -> None:
+        """Refuse a runtime whose decisions are not those of the policy's hooks, and no others."""
+        own = {hook for hook in (*CALLED, "divide") if self._policy.overrides(hook)}
+        if own != set(OF_RUNTIMES):
+            raise PolicyError(
+                f"plan: runtime: found one with {', '.join(sorted(own)) or 'no hooks'}, accepted "
+                f"one with {', '.join(OF_RUNTIMES)}, which say the same"
+            )
 
     def on_spawn(self, parent: int, child: int, worker: int) -> int | None:
         order: Any = self._policy.on_spawn(self._view, self._state, parent, child, worker)

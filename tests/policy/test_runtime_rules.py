@@ -15,7 +15,7 @@ from simsched.machine.model import Machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.list_scheduling.deque_model import DequeModel
-from simsched.policy.contract.base import HookView, Plan, Policy, view_before
+from simsched.policy.contract.base import HookView, Placement, Plan, PlanView, Policy, view_before
 from simsched.policy.contract.plan_checks import validate_plan
 from simsched.policy.parts.runtime_state import RuntimeState
 from simsched.trace.run import Run
@@ -219,3 +219,27 @@ def test_a_runtime_needs_its_pools() -> None:
     instances = {"worker": 4, "domain": 2, "socket": 2, "machine": 1, "class": 1}
     with pytest.raises(PolicyError, match="accepted 4 with scope 'worker' first: own, queued"):
         validate_plan(bad, graph, instances, 4, 2)
+
+
+def test_a_runtime_stands_for_hooks_of_the_policy_and_no_others() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Silent(Policy):
+        """Plans as dm does, without its hooks."""
+
+        def place(self, view: PlanView, state: Any) -> Placement:
+            return Placement(np.empty(0, np.int32), view.machine.touch_order)
+
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
+            return plan_of(make_policy("dm"), view.machine, graph)
+
+    class Timed(Silent):
+        """With a hook that the kernel would not call."""
+
+        def on_timer(self, view: HookView, state: Any) -> tuple[()]:
+            return ()
+
+    workload = Workload("tasks", build_graph(np.full(9, 1000.0)))
+    for policy, found in ((Silent(), "no hooks"), (Timed(), "on_timer")):
+        for backend in ("native", "simpy"):
+            with pytest.raises(PolicyError, match=f"runtime: found one with {found}, accepted one"):
+                simulate(make_machine(), workload, policy, backend=backend)

@@ -73,13 +73,22 @@ int ssk_pool_grow(ssk_pool_t *pool, const ssk_allocator_t *allocator)
 
 bool ssk_pools_remove(ssk_pools_t *self, int32_t group, ssk_pool_t *pool, int32_t task)
 {
-    uint32_t place = 0, mask = pool->capacity - 1;
-    while (place < pool->count && pool->ring[(pool->head + place) & mask] != task)
-        place++;
-    if (place == pool->count)
+    uint32_t near = 0, far = pool->count, mask = pool->capacity - 1; /* what is left to look at: near to far - 1 */
+    int32_t *ring = pool->ring;
+    while (near < far && ring[(pool->head + near) & mask] != task && ring[(pool->head + far - 1) & mask] != task) {
+        near++;
+        far--;
+    }
+    if (near >= far)
         return false;
-    for (; place + 1 < pool->count; place++)
-        pool->ring[(pool->head + place) & mask] = pool->ring[(pool->head + place + 1) & mask];
+    if (ring[(pool->head + near) & mask] == task) {
+        for (; near > 0; near--)
+            ring[(pool->head + near) & mask] = ring[(pool->head + near - 1) & mask];
+        pool->head++;
+    } else {
+        for (; far < pool->count; far++)
+            ring[(pool->head + far - 1) & mask] = ring[(pool->head + far) & mask];
+    }
     if (--pool->count == 0)
         ssk_pools_count(self, group, pool, -1);
     return true;

@@ -1,8 +1,8 @@
 /*
  * Task pools: a ring of task numbers per pool instance.
  *
- * Tasks are kept in the order of their push; they leave at either end, or from between in time that grows with the
- * pool. Instances of group g are pools base[g] to base[g + 1] - 1. Per group and domain the number of instances that are
+ * Tasks are kept in the order of their push; they leave at either end, or from between in time that grows with
+ * the distance from the nearer end. Instances of group g are pools base[g] to base[g + 1] - 1. Per group and domain the number of instances that are
  * candidates for stealing and not empty is kept, so that a search learns in O(1) that there is nothing to find.
  *
  * Invariants: filled[g * n_domains + d] counts the candidate instances of group g in domain d with count > 0;

@@ -209,8 +209,9 @@ static int32_t steal(ssk_sim_t *sim, int32_t worker)
     while (rule->members[place] != worker)
         place++;
     for (int32_t i = 1; task == SSK_NONE && i < rule->n_members; i++) {
-        int32_t other = rule->members[(place + i) % rule->n_members];
-        if (rule->is_device[other] == rule->is_device[worker])
+        place = place + 1 == rule->n_members ? 0 : place + 1;
+        int32_t other = rule->members[place];
+        if (sim->runtime.queues[other].n_tasks > 0 && rule->is_device[other] == rule->is_device[worker])
             task = ssk_taskqueue_pop(&sim->runtime.queues[other], sim->runtime.links, ssk_able(sim, worker), true);
     }
     sim->runtime.n_queued -= task != SSK_NONE;

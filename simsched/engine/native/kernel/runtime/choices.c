@@ -18,6 +18,7 @@ int32_t ssk_fittest(ssk_sim_t *sim, int32_t task, int32_t released, int64_t (*en
     for (int32_t i = 0; i < rule->n_members; i++) {
         int32_t worker = rule->members[i];
         int64_t *penalty = &runtime->penalties[rule->node[worker]];
+        runtime->ends[i] = SSK_NONE;
         if (!ssk_able(sim, worker)[task])
             continue;
         if (*penalty < 0)
@@ -30,7 +31,7 @@ int32_t ssk_fittest(ssk_sim_t *sim, int32_t task, int32_t released, int64_t (*en
     double least = 0.0;
     for (int32_t i = 0; i < rule->n_members; i++) {
         int32_t worker = rule->members[i];
-        if (!ssk_able(sim, worker)[task])
+        if (runtime->ends[i] < 0)
             continue;
         double fitness = rule->alpha * (double)(runtime->ends[i] - earliest) +
                          rule->beta * (double)runtime->penalties[rule->node[worker]];
