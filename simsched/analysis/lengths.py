@@ -32,7 +32,9 @@ from simsched.analysis.segments import (
 )
 from simsched.engine.timings import timed
 from simsched.engine.ways import ways_of
+from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
+from simsched.trace.flows import Ways
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
 from simsched.workload.graph import TaskGraph, Workload
@@ -41,6 +43,8 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 #: Parts of a flow's time below which nobody else has held it back.
 UNDISTURBED = 1e-3
+#: How often it is asked how full everything is then.
+ROUNDS = 3
 _PROCESSORS = "core_groups", "kernels", "timings"
 _MEMORY = "nodes", "paths", "links", "controllers", "caches"
 
@@ -99,12 +103,10 @@ class Lengths:
             model = UndisturbedModel(other, self._trace)
             self._change_tasks(length, model, other)
         if computes or moves or run.machine.costs != machine.costs:
-            for part in self._parts:
-                length[part.step] += self._accesses(part, model, other) - self._accesses(
-                    part, self._model, run
-                )
+            length += self._change_accesses(model, other)
         self._change_costs(length, model, other)
         gaps = schedule.gaps_ps + (machine.costs.barrier_ps - run.machine.costs.barrier_ps)
+        passed = self._passed_ps(model, machine)
         if moves:
             gaps += self._change_moves(length, model, machine)[: len(gaps)]
         graphs = None if other.workload is run.workload else self._graphs(other)
@@ -112,9 +114,36 @@ class Lengths:
             np.maximum(np.rint(length), 0.0),
             np.maximum(np.rint(gaps), 0.0),
             graphs,
-            self._least_ps(model, machine),
+            passed.max(axis=0, initial=0.0),
             dealt=graphs is not None and self._waits and all(map(_waits_for_none, graphs)),
         )
+
+    def _change_accesses(self, model: UndisturbedModel, run: Run) -> FloatArray:
+        """Return by how much longer steps are because of their accesses.
+
+        Flows that are held back less are faster still where iterations are so much shorter that
+        what they cross is not full all the time.
+        """
+        schedule = self._schedule
+        before = np.zeros(len(schedule.length_ps))
+        for part in self._parts:
+            before[part.step] = self._accesses(part, self._model, run=self._run)
+        changed, eased = np.zeros_like(before), None
+        n = len(schedule.numbers)
+        whole = np.bincount(schedule.iteration, schedule.length_ps, n)
+        passed = self._passed_ps(model, run.machine)
+        lasted = (schedule.end_ps - schedule.begin_ps).astype(np.float64)
+        place = self._model.bottlenecks.bins_of(schedule.begin_ps.astype(np.float64))
+        for _ in range(ROUNDS if model is not self._model else 1):
+            for part in self._parts:
+                changed[part.step] = self._accesses(part, model, run, eased)
+            left = 1.0 + np.bincount(schedule.iteration, changed - before, n) / np.maximum(
+                whole, 1.0
+            )
+            full = passed / np.maximum(lasted * np.maximum(left, 0.0), 1.0)
+            once = np.minimum(full, 1.0)[:, place]
+            eased = once if eased is None else eased * once
+        return changed - before
 
     def _graphs(self, run: Run) -> list[TaskGraph]:
         return [run.graph_of(number) for number in self._schedule.numbers]
@@ -142,7 +171,13 @@ class Lengths:
             moves,
         )
 
-    def _accesses(self, part: _Part, model: UndisturbedModel, run: Run) -> FloatArray:
+    def _accesses(
+        self,
+        part: _Part,
+        model: UndisturbedModel,
+        run: Run,
+        eased: FloatArray | None = None,
+    ) -> FloatArray:
         """Return how long accesses take, but for what stays as it is."""
         segments, graph = part.segments, run.graph_of(part.number)
         size, now = (g.read_bytes + g.written_bytes for g in (part.graph, graph))
@@ -159,7 +194,7 @@ class Lengths:
             compute = compute * (after / np.maximum(before, 1e-300))
         behind = part.behind
         if model is not self._model:
-            behind = self._behind(part, model, run.machine, part_left)
+            behind = self._behind(part, model, run.machine, part_left, eased)
         hits = part.hits * model.most_hit_ps(graph, segments) / np.maximum(part.most_hits, 1e-300)
         costs, before_costs = run.machine.costs, self._run.machine.costs
         fault = part.fault * _ratio(costs.page_fault_ps, before_costs.page_fault_ps)
@@ -168,7 +203,12 @@ class Lengths:
         return taken
 
     def _behind(
-        self, part: _Part, model: UndisturbedModel, machine: Machine, left: FloatArray
+        self,
+        part: _Part,
+        model: UndisturbedModel,
+        machine: Machine,
+        left: FloatArray,
+        eased: FloatArray | None,
     ) -> FloatArray:
         """Return how long the flows of accesses take, one after the other, with their latencies.
 
@@ -183,8 +223,10 @@ class Lengths:
         before = segments.flow_ps
         least = segments.flow_bytes / mine.problem.paths.cap[path, busy]
         lower = segments.flow_bytes * share / model.problem.paths.cap[other, busy]
+        alone = _alone_ps(ways_of(machine, self._run.worker_thread))[other]
+        lower = np.maximum(lower, segments.flow_bytes * share * alone)
         end = segments.flow_end_ps.astype(np.float64)
-        full, fuller = self._fullness(path, end - before, end, model, machine)
+        full, fuller = self._fullness(path, end - before, end, model, machine, eased)
         # Who was held back goes on as fast as the fullest resource lets it, the others until then.
         held = before > least * (1.0 + UNDISTURBED)
         limit = np.where(held, fuller / np.maximum(full, 1e-300), np.minimum(fuller, 1.0))
@@ -266,13 +308,12 @@ class Lengths:
             gaps[number] = next(most) - next(most)
         return gaps
 
-    def _least_ps(self, model: UndisturbedModel, machine: Machine) -> FloatArray:
-        """Return how long the bytes of each iteration take the resource that needs longest."""
+    def _passed_ps(self, model: UndisturbedModel, machine: Machine) -> FloatArray:
+        """Return how long the bytes of each iteration take each resource: (n_resources, n)."""
         begin, end = self._schedule.begin_ps, self._schedule.end_ps
         ways = ways_of(machine, self._run.worker_thread)
-        other = self._paths_of(model)
-        return self._model.bottlenecks.least_ps(
-            begin.astype(np.float64), end.astype(np.float64), ways, other
+        return self._model.bottlenecks.passed_ps(
+            begin.astype(np.float64), end.astype(np.float64), ways, self._paths_of(model)
         )
 
     def _fullness(
@@ -282,13 +323,19 @@ class Lengths:
         end_ps: FloatArray,
         model: UndisturbedModel,
         machine: Machine,
+        eased: FloatArray | None = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Return how full the fullest resource of paths has been, and would be elsewhere."""
         thread, find = self._run.worker_thread, self._model.bottlenecks.fullest
         same = np.arange(self._model.problem.paths.n_paths)
-        mine = find(path, begin_ps, end_ps, ways_of(self._run.machine, thread), same)
-        other = self._paths_of(model)
-        return mine, find(path, begin_ps, end_ps, ways_of(machine, thread), other)
+        when = path, begin_ps, end_ps
+        mine = find(*when, ways_of(self._run.machine, thread), same)
+        ways, other = ways_of(machine, thread), self._paths_of(model)
+        found = find(*when, ways, other)
+        if eased is not None:
+            freer = found < mine * (1.0 - UNDISTURBED)
+            found = np.where(freer, find(*when, ways, other, eased), found)
+        return mine, found
 
     def _change_costs(self, length: FloatArray, model: UndisturbedModel, run: Run) -> None:
         """Change what the runtime takes."""
@@ -373,6 +420,12 @@ class Lengths:
         costs, before = run.machine.costs, self._run.machine.costs
         paid = np.minimum(whole, before.context_switch_ps)
         return paid * _ratio(costs.context_switch_ps, before.context_switch_ps) + whole - paid
+
+
+def _alone_ps(ways: Ways) -> FloatArray:
+    """Return how long a byte takes the resource on each path that lets it through slowest."""
+    each_s = ways.weight / ways.bytes_per_s[ways.resource]
+    return np.asarray(np.maximum.reduceat(each_s, ways.ptr[:-1]) / PER_PS, np.float64)
 
 
 def _waits_for_none(graph: TaskGraph) -> bool:

@@ -42,23 +42,35 @@ class Bottlenecks:
         cause[first_link : first_link + len(machine.links)] = WAIT_CAUSES.index(LINK)
         self._cause = cause
 
-    def _use(self, ways: Ways, paths: IntArray) -> FloatArray:
-        """Return how full each resource was until each edge, times bins, if flows took paths."""
+    def _use(self, ways: Ways, paths: IntArray, eased: FloatArray | None = None) -> FloatArray:
+        """Return how full each resource was until each edge, times bins, if flows took paths.
+
+        `eased` is which part of that counts, of each resource in each bin.
+        """
         weights = np.array([ways.weights(r)[paths] for r in range(len(ways.names))])
         width_s = (self._edges[1] - self._edges[0]) * PER_PS
         full = weights.reshape(len(ways.names), -1) @ self._passed
         full /= ways.bytes_per_s[:, None] * width_s
+        if eased is not None:
+            full *= eased
         return np.pad(np.cumsum(full, axis=1), ((0, 0), (1, 0)))
 
     def fullest(
-        self, path: IntArray, begin_ps: FloatArray, end_ps: FloatArray, ways: Ways, other: IntArray
+        self,
+        path: IntArray,
+        begin_ps: FloatArray,
+        end_ps: FloatArray,
+        ways: Ways,
+        other: IntArray,
+        eased: FloatArray | None = None,
     ) -> FloatArray:
         """Return how full the fullest resource would be that flows cross, 1 being all it sustains.
 
         That is so for the bytes of the run in their time, where paths cross what `ways` say, and
-        each path of the run is the one in `other`.
+        each path of the run is the one in `other`; `eased` is which part of it counts, of each
+        resource in each bin of time.
         """
-        used = self._use(ways, other[self._paths])
+        used = self._use(ways, other[self._paths], eased)
         low, high = self._bins(begin_ps, end_ps)
         path = other[path]
         count = np.diff(ways.ptr)[path]
@@ -69,19 +81,19 @@ class Bottlenecks:
         found: FloatArray = np.maximum.reduceat(share, first) if len(path) else np.zeros(0)
         return found
 
-    def least_ps(
+    def passed_ps(
         self, begin_ps: FloatArray, end_ps: FloatArray, ways: Ways, other: IntArray
     ) -> FloatArray:
-        """Return how long what has passed between times takes the resource that needs longest.
+        """Return how long what has passed each resource between times takes it at the least.
 
-        `ways` and `other` are those of :meth:`fullest`.
+        `ways` and `other` are those of :meth:`fullest`; shape (n_resources, n_times).
         """
         used, width = self._use(ways, other[self._paths]), self._edges[1] - self._edges[0]
-        passed = [
-            np.interp(end_ps, self._edges, u) - np.interp(begin_ps, self._edges, u) for u in used
-        ]
-        found: FloatArray = np.max(passed, axis=0, initial=0.0) * width
-        return found
+        until, since = (
+            np.array([np.interp(time, self._edges, row) for row in used])
+            for time in (end_ps, begin_ps)
+        )
+        return np.asarray((until - since) * width, np.float64)
 
     def causes(self, path: IntArray, begin_ps: FloatArray, end_ps: FloatArray) -> IntArray:
         """Return what held back flows: places in `WAIT_CAUSES`."""
@@ -103,3 +115,8 @@ class Bottlenecks:
         low, high = np.floor(first), np.maximum(np.ceil(last), np.floor(first) + 1)
         low, high = low.astype(np.int64), np.minimum(high.astype(np.int64), BINS)
         return np.minimum(low, BINS - 1), high
+
+    def bins_of(self, begin_ps: FloatArray) -> IntArray:
+        """Return in which of some spans, given their ascending begins, each bin begins."""
+        found: IntArray = np.searchsorted(begin_ps, self._edges[:-1], side="right") - 1
+        return np.maximum(found, 0)
