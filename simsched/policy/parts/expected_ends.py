@@ -49,12 +49,10 @@ class ExpectedEnds(QueuedRuntime[Q]):
         n_devices = len({state.node[w] for w in state.order if state.is_device[w]})
         return TransferModel(view.machine, self.bus_slowdown * max(1, n_devices))
 
-    def expectations(
-        self, view: PlanView, state: RuntimeState[Q], transfers: TransferModel, **further: Any
-    ) -> Expectations:
+    def expectations(self, view: PlanView, state: RuntimeState[Q], **further: Any) -> Expectations:
         """Return what is expected, as rules have it."""
         _, cost_ps = costs_by_row(view, state.graph)
-        latency_ps, byte_ps = transfers.expectations()
+        latency_ps, byte_ps = self.transfer_model(view, state).expectations()
         return Expectations(
             cost_ps=cost_ps,
             latency_ps=latency_ps,

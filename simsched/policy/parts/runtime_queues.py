@@ -121,7 +121,6 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     def plan(self, view: PlanView, state: RuntimeState[Q], graph: TaskGraph) -> Plan:
         """Return a pool for each worker, filled by the runtime alone."""
         state.load(view, graph)
-        self.open_queues(view, state)
         return Plan(
             acquire=(AcquireStep("worker", "own", "oldest"),),
             pool_groups=(
@@ -184,7 +183,7 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
         return False
 
     def open_queues(self, view: PlanView, state: RuntimeState[Q]) -> None:
-        """Prepare `state.queues` for a graph."""
+        """Prepare `state.queues` for the graph of `state`, when the first hook is called."""
         raise NotImplementedError
 
     def decide(self, view: HookView, state: RuntimeState[Q], pushed: list[tuple[int, int]]) -> None:
@@ -220,7 +219,10 @@ class QueuedRuntime(PlacedPolicy[RuntimeState[Q]]):
     def on_ready(
         self, view: HookView, state: RuntimeState[Q], task: int, worker: int
     ) -> tuple[Pool | Wake, ...]:
-        """Let the push of the task begin."""
+        """Let the push of the task begin; it is the first thing that happens in a run."""
+        if not state.is_open:
+            state.open()
+            self.open_queues(view, state)
         at_ps = state.push(task, worker, view.live.now_ps())
         return Pool(*state.place[task]), Wake(at_ps, PUSH_DONE)
 

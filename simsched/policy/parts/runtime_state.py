@@ -52,7 +52,7 @@ class RuntimeState(Generic[Q]):
         self.able_rows, self.row = np.empty((0, 0), np.bool_), np.empty(0, np.int32)
         self.priority: list[int] = []
         self.n_accesses: list[int] = []
-        self.graph = view.workload.graph
+        self.graph, self.is_open = view.workload.graph, False
         self.held = [0] * n
         self.rank = [IN_TURN] * n
         self.releasing: list[set[int]] = [set() for _ in range(n)]
@@ -79,13 +79,9 @@ class RuntimeState(Generic[Q]):
         """Take over the graph that is executed next."""
         groups, row = worker_rows(view)
         able = np.isfinite(graph.ops[[graph.kinds.index(group.kind) for group in groups]])
-        lists = able.tolist()
-        self.able = [lists[r] for r in row.tolist()]
         self.able_rows, self.row = able, row
         self.releasing = [set() for _ in row]
-        self.graph = graph
-        self.priority = [0] * graph.n_tasks if graph.priority is None else graph.priority.tolist()
-        self.n_accesses = (graph.join_access - graph.access_ptr[:-1]).tolist()
+        self.graph, self.is_open = graph, False
         rows = sorted({int(row[worker]) for worker in self.order})
         stuck = np.flatnonzero(~able[rows].any(axis=0))
         if len(stuck):
@@ -94,6 +90,14 @@ class RuntimeState(Generic[Q]):
                 f"task {stuck[0]} of class {name!r} has no cost on any worker that takes part, "
                 "accepted a cost on at least one"
             )
+
+    def open(self) -> None:
+        """Prepare for hooks: what they look up is in lists, which are faster than arrays there."""
+        graph, lists = self.graph, self.able_rows.tolist()
+        self.able = [lists[r] for r in self.row.tolist()]
+        self.priority = [0] * graph.n_tasks if graph.priority is None else graph.priority.tolist()
+        self.n_accesses = (graph.join_access - graph.access_ptr[:-1]).tolist()
+        self.is_open = True
 
     def can_run(self, worker: int) -> Callable[[int], bool]:
         """Return whether a task has a cost on a worker."""

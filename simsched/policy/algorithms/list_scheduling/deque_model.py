@@ -101,13 +101,8 @@ class DequeModel(ExpectedEnds[Model]):
         )
 
     def rule(self, view: PlanView, state: State) -> Runtime:
-        expected = self.expectations(
-            view,
-            state,
-            state.queues.transfers,
-            data_aware=self.data_aware,
-            pops_ready=self.pop == "ready",
-        )
+        ready = self.pop == "ready"
+        expected = self.expectations(view, state, data_aware=self.data_aware, pops_ready=ready)
         return self.stated(
             view, state, "expected_ends", expected=expected, by_priority=self.sorted_queues
         )

@@ -87,9 +87,7 @@ class ModularHeft(ExpectedEnds[Tree]):
         )
 
     def rule(self, view: PlanView, state: State) -> Runtime:
-        expected = self.expectations(
-            view, state, state.queues.transfers, pops_ready=True, most_queued=self.most_queued
-        )
+        expected = self.expectations(view, state, pops_ready=True, most_queued=self.most_queued)
         return self.stated(view, state, "tree", expected=expected, by_priority=True)
 
     def enqueue(self, view: HookView, state: State, task: int, pusher: int) -> None:

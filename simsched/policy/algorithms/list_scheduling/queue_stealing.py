@@ -59,22 +59,27 @@ class QueueStealing(QueuedRuntime[StealingQueues]):
     victim: str = param("round_robin", choices=VICTIMS)
 
     def open_queues(self, view: PlanView, state: State) -> None:
-        nearest = self.victim == "nearest" and _tells_who_is_near(view, state)
+        victims, in_turn = self._victims(view, state)
         state.queues = StealingQueues(
             tasks={worker: TaskQueue() for worker in state.order},
             is_busy=dict.fromkeys(state.order, False),
-            victims=_nearest(view, state) if nearest else dict.fromkeys(state.order, state.order),
-            in_turn=not nearest,
+            victims=victims,
+            in_turn=in_turn,
             next_victim=dict.fromkeys(state.order, 0),
         )
 
     def rule(self, view: PlanView, state: State) -> Runtime:
-        queues = state.queues
+        lists, in_turn = self._victims(view, state)
         victims = np.zeros((view.n_workers, len(state.order)), np.int32)
-        for worker, order in queues.victims.items():
-            victims[worker] = order
-        theft = Theft(victims=victims, in_turn=queues.in_turn)
+        victims[list(lists)] = list(lists.values())
+        theft = Theft(victims=victims, in_turn=in_turn)
         return self.stated(view, state, "stealing", theft=theft, by_priority=True)
+
+    def _victims(self, view: PlanView, state: State) -> tuple[dict[int, list[int]], bool]:
+        """Return in which order each worker looks at others, and whether behind its last victim."""
+        if self.victim == "nearest" and _tells_who_is_near(view, state):
+            return _nearest(view, state), False
+        return dict.fromkeys(state.order, state.order), True
 
     def enqueue(self, view: HookView, state: State, task: int, pusher: int) -> int:
         queues = state.queues
