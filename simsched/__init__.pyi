@@ -1,6 +1,7 @@
 from simsched.api import list_experiments, run
 from simsched.engine.run import simulate
 from simsched.experiment.given import sweep
+from simsched.experiment.many import Runs, simulate_many
 from simsched.experiment.query import query, results
 from simsched.files.errors import SimschedError
 from simsched.hardware.session import CalibratedHost, calibrate, measure, validate
@@ -41,6 +42,7 @@ __all__ = [
     "Policy",
     "Result",
     "Run",
+    "Runs",
     "SimschedError",
     "TaskGraph",
     "Workload",
@@ -63,6 +65,7 @@ __all__ = [
     "results",
     "run",
     "simulate",
+    "simulate_many",
     "sweep",
     "validate",
     "workloads",

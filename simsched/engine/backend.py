@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,3 +122,16 @@ class RestartableBackend(Backend, Protocol):
 
     def stop(self) -> None:
         """Let go of the memory of a run that is over."""
+
+    def tallies(
+        self,
+        streams: Sequence[tuple[Any, ...]],
+        parts: list[tuple[TaskGraph, ResolvedPlan]],
+        order: Sequence[int],
+        first: int,
+    ) -> NDArray[np.int64]:
+        """Return the rows of runs that no hook hears of, up to the first that fails.
+
+        Each run draws from its streams and has the same iterations, numbered from `first` on, which
+        execute the parts with these indices. See :data:`simsched.engine.tallies.TALLIED`.
+        """

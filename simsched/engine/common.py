@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from simsched.engine.timings import timed
 from simsched.machine.model import IntArray, Machine
 from simsched.policy.contract.base import Placement, Plan, Policy
 from simsched.workload.graph import TaskGraph, Workload
-
-if TYPE_CHECKING:
-    from simsched.engine.setup import Setup
 
 #: How much is kept: so many, of programs of so many tasks at most.
 N_KEPT, MOST_TASKS = 32, 20_000
@@ -102,8 +99,8 @@ class Ground:
     problem: Problem
     #: What was planned last for a graph.
     planned: dict[TaskGraph, Planned] = field(default_factory=dict)
-    #: A finished run that all others of these are like, but for what engines draw.
-    settled: Setup | None = None
+    #: Setup of a finished run that all others of these are like, but for what engines draw.
+    settled: Any = None
 
 
 @dataclass(eq=False)
@@ -129,8 +126,8 @@ class Common:
             return None
         return known
 
-    def settled(self, progress_limit_s: float) -> Setup | None:
-        """Return a run that those with this limit are like, if they all are like one."""
+    def settled(self, progress_limit_s: float) -> Any:
+        """Return the setup of a run that those with this limit are like, None without one."""
         known = self.ground
         if known is None or known.times["progress_limit_s"] != progress_limit_s:
             return None

@@ -60,14 +60,14 @@ def make_backend(
     raise ConfigurationError(unknown_name("backend", name, BACKENDS))
 
 
-def _engine(setup: Setup, name: str, hooks: PolicyHooks, events: bool | EventSink) -> Backend:
-    """Return a backend by name, one that has finished such a run before if there is one."""
-    if name == "native" and events is False:
-        with suppress(IndexError):  # another thread may be faster
-            engine = setup.engines.pop()
-            engine.restart(setup.problem, hooks)
-            return engine
-    return make_backend(name, setup.problem, hooks, events=events)
+def native_engine(setup: Setup, hooks: PolicyHooks) -> RestartableBackend:
+    """Return a native engine that keeps no events, one that has been used if there is one."""
+    with suppress(IndexError):  # another thread may be faster
+        engine = setup.engines.pop()
+        engine.restart(setup.problem, hooks)
+        return engine
+    made = make_backend("native", setup.problem, hooks, events=False)
+    return cast(RestartableBackend, made)
 
 
 def simulate(
@@ -159,7 +159,11 @@ def _run(
     if not isinstance(events, bool) and isinstance(events, InformedSink):
         events.begin(prepared, threads)
     hooks = PolicyHooks(policy, view, state, account)
-    engine = _engine(setup, backend, hooks, events)
+    engine: Backend
+    if backend == "native" and events is False:
+        engine = native_engine(setup, hooks)
+    else:
+        engine = make_backend(backend, setup.problem, hooks, events=events)
     found = Findings(setup, policy)
     if account is None:
         _iterate(engine, setup, policy, hooks, progress, found)

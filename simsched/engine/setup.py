@@ -106,7 +106,7 @@ def set_up(
 ) -> Setup:
     """Ask the policy for everything that it decides before the run, and check it."""
     common = common_to(machine, workload, policy, workers, pinning)
-    settled = common.settled(progress_limit_s)
+    settled: Setup | None = common.settled(progress_limit_s)
     if settled is not None:
         return replace(settled, problem=settled.problem.drawing(**run_streams(seed)))
     machine, program, threads = common.machine, common.program, common.threads

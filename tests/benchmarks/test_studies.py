@@ -13,7 +13,7 @@ from benchmarks.studies import LEAF_S, TASKS, Study, is_right
 def test_runs_have_their_figures_and_what_is_missed(capsys: pytest.CaptureFixture[str]) -> None:
     assert studies.main(["--runs", "3", "--repeat", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [text.split()[0] for text in lines] == ["simulate", "run", "run-2"]
+    assert [text.split()[0] for text in lines] == ["simulate", "many", "run", "run-2"]
     assert all("ms a run of" in text for text in lines)
 
 

@@ -28,6 +28,7 @@ from simsched.engine.native._ssk cimport *
 cnp.import_array()
 
 DEF CHUNK = 100_000  # events between two looks at pending signals
+DEF N_TOTALS = 9  # of a row of tallies, before counters
 DEF MAX_INT32 = 2**31 - 1
 DEF MAX_INT64 = 2**63 - 1
 
@@ -171,6 +172,9 @@ cdef int _take_events(void *context, size_t n_events) noexcept with gil:
         return -1
 
 
+include "_tallies.pxi"
+
+
 cdef class NativeBackend:
     """Engine in C; see :class:`simsched.engine.backend.Backend`.
 
@@ -218,6 +222,32 @@ cdef class NativeBackend:
         ssk_sim_free(self.sim)
         self.sim = NULL
         self.graph = self.plan = self.hooks = None
+
+    def tallies(self, streams, parts, order, first):
+        """Return the rows of many runs; see :meth:`simsched.engine.backend.RestartableBackend.tallies`."""
+        cdef Py_ssize_t i, n_runs = len(streams)
+        cdef ssk_problem_t problem = self.c_problem
+        cdef Steps steps = Steps(parts, order, first)
+        cdef int64_t n_row = N_TOTALS + sizeof(ssk_run_counters_t) // sizeof(int64_t)
+        kept = []
+        rows = np.zeros((n_runs, n_row), np.int64)
+        cdef int64_t *row = <int64_t *>cnp.PyArray_DATA(<cnp.ndarray>rows)
+        drawn = np.zeros(2 * n_runs * sizeof(ssk_random_t), np.uint8)
+        cdef ssk_random_t *random = <ssk_random_t *>cnp.PyArray_DATA(<cnp.ndarray>drawn)
+        cdef int status = SSK_OK
+        for i in range(n_runs):
+            random[2 * i], random[2 * i + 1] = _random(kept, streams[i][0]), _random(kept, streams[i][1])
+        steps.fill(parts, &self.c_problem)
+        with nogil:
+            for i in range(n_runs):
+                problem.victim_stream, problem.wake_stream = random[2 * i], random[2 * i + 1]
+                status = _run_steps(&problem, steps, row + i * n_row)
+                if status != SSK_OK:
+                    break
+            else:
+                i = n_runs
+        PyErr_CheckSignals()
+        return rows[:i]
 
     cdef int _begin(self, object problem, object hooks) except -1:
         """Make a simulation that is at its start."""
