@@ -14,8 +14,9 @@ No iteration is shorter than the time in which its bytes pass the fullest resour
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,12 +58,28 @@ class _Part:
     graph: TaskGraph
     segments: Segments
     step: IntArray  # of each access
+    operations: FloatArray
     compute: FloatArray
     behind: FloatArray
     hits: FloatArray  # what the core waits for besides
     most_hits: FloatArray
     fault: FloatArray
     moves: FloatArray
+    full: FloatArray  # the fullest resource on the way of each flow
+
+
+@dataclass(frozen=True, eq=False)
+class _Elsewhere:
+    """What is other than in the run."""
+
+    run: Run
+    model: UndisturbedModel
+    #: Whether operations take other times, flows and hits do, and costs are others.
+    computes: bool
+    moves: bool
+    charges: bool
+    #: Whether the program is another one.
+    works: bool
 
 
 class Lengths:
@@ -95,20 +112,18 @@ class Lengths:
         """
         run, schedule = self._run, self._schedule
         other = replace(run, machine=machine, workload=timed(machine, workload))
-        length = schedule.length_ps.copy()
-        computes = other.workload is not run.workload or _differ(run.machine, machine, _PROCESSORS)
-        moves = _differ(run.machine, machine, _MEMORY)
-        model = self._model
-        if computes or moves:
-            model = UndisturbedModel(other, self._trace)
+        there = self._elsewhere(other)
+        model, length = there.model, schedule.length_ps.copy()
+        if there.computes or there.moves:
             self._change_tasks(length, model, other)
-        if computes or moves or run.machine.costs != machine.costs:
-            length += self._change_accesses(model, other)
-        self._change_costs(length, model, other)
+        if there.computes or there.moves or there.charges:
+            length += self._change_accesses(there)
+        if there.computes or there.charges:
+            self._change_costs(length, model, other)
         gaps = schedule.gaps_ps + (machine.costs.barrier_ps - run.machine.costs.barrier_ps)
-        passed = self._passed_ps(model, machine)
-        if moves:
-            gaps += self._change_moves(length, model, machine)[: len(gaps)]
+        passed = self._passed_ps(there)
+        if there.moves:
+            gaps += self._change_moves(length, model, other)[: len(gaps)]
         graphs = None if other.workload is run.workload else self._graphs(other)
         return Case(
             np.maximum(np.rint(length), 0.0),
@@ -118,39 +133,55 @@ class Lengths:
             dealt=graphs is not None and self._waits and all(map(_waits_for_none, graphs)),
         )
 
-    def _change_accesses(self, model: UndisturbedModel, run: Run) -> FloatArray:
+    def _elsewhere(self, other: Run) -> _Elsewhere:
+        mine, machine = self._run.machine, other.machine
+        works = other.workload is not self._run.workload
+        computes = works or _differ(mine, machine, _PROCESSORS)
+        moves = works or _differ(mine, machine, _MEMORY)
+        same = not (computes or moves)
+        model = self._model if same else UndisturbedModel(other, self._trace)
+        return _Elsewhere(other, model, computes, moves, mine.costs != machine.costs, works)
+
+    def _change_accesses(self, there: _Elsewhere) -> FloatArray:
         """Return by how much longer steps are because of their accesses.
 
         Flows that are held back less are faster still where iterations are so much shorter that
         what they cross is not full all the time.
         """
-        schedule = self._schedule
-        before = np.zeros(len(schedule.length_ps))
-        for part in self._parts:
-            before[part.step] = self._accesses(part, self._model, run=self._run)
-        changed, eased = np.zeros_like(before), None
-        n = len(schedule.numbers)
-        whole = np.bincount(schedule.iteration, schedule.length_ps, n)
-        passed = self._passed_ps(model, run.machine)
+        schedule, n = self._schedule, len(self._schedule.numbers)
+        changed, eased = self._accesses(there, None) - self._undisturbed, None
+        whole = np.maximum(np.bincount(schedule.iteration, schedule.length_ps, n), 1.0)
         lasted = (schedule.end_ps - schedule.begin_ps).astype(np.float64)
         place = self._model.bottlenecks.bins_of(schedule.begin_ps.astype(np.float64))
-        for _ in range(ROUNDS if model is not self._model else 1):
-            for part in self._parts:
-                changed[part.step] = self._accesses(part, model, run, eased)
-            left = 1.0 + np.bincount(schedule.iteration, changed - before, n) / np.maximum(
-                whole, 1.0
-            )
-            full = passed / np.maximum(lasted * np.maximum(left, 0.0), 1.0)
+        for _ in range(ROUNDS - 1 if there.moves else 0):
+            left = np.maximum(1.0 + np.bincount(schedule.iteration, changed, n) / whole, 0.0)
+            full = self._passed_ps(there) / np.maximum(lasted * left, 1.0)
             once = np.minimum(full, 1.0)[:, place]
             eased = once if eased is None else eased * once
-        return changed - before
+            before, changed = changed, self._accesses(there, eased) - self._undisturbed
+            if np.array_equal(before, changed):
+                break
+        return changed
+
+    @cached_property
+    def _undisturbed(self) -> FloatArray:
+        """What accesses take in the run, but for what stays as it is; of steps."""
+        return self._accesses(_Elsewhere(self._run, self._model, *[False] * 4), None)
+
+    def _accesses(self, there: _Elsewhere, eased: FloatArray | None) -> FloatArray:
+        """Return how long accesses take, but for what stays as it is; of steps."""
+        found = np.zeros(len(self._schedule.length_ps))
+        for part in self._parts:
+            found[part.step] = self._accesses_of(part, there, eased)
+        return found
 
     def _graphs(self, run: Run) -> list[TaskGraph]:
         return [run.graph_of(number) for number in self._schedule.numbers]
 
     def _part(self, number: int, graph: TaskGraph, segments: Segments, share: float) -> _Part:
         model = self._model
-        compute = model.compute_ps(graph, segments)
+        operations = model.operations_ps(graph, segments)
+        compute = np.minimum(operations, segments.length_ps)
         fault, room = stalls(model, segments, compute)
         moves = np.where(segments.moves_page, share * room, 0.0)
         behind = per_segment(
@@ -158,75 +189,71 @@ class Lengths:
         )
         most = model.most_hit_ps(graph, segments)
         left = segments.length_ps - fault - moves - np.maximum(compute, behind)
+        end = segments.flow_end_ps.astype(np.float64)
+        full = self._fullness(segments.flow_path, end - segments.flow_ps, end, model, self._run)
         return _Part(
             number,
             graph,
             segments,
             self._step[segments.row],
+            operations,
             compute,
             behind,
             np.clip(left, 0.0, most),
             most,
             fault,
             moves,
+            full,
         )
 
-    def _accesses(
-        self,
-        part: _Part,
-        model: UndisturbedModel,
-        run: Run,
-        eased: FloatArray | None = None,
-    ) -> FloatArray:
-        """Return how long accesses take, but for what stays as it is."""
-        segments, graph = part.segments, run.graph_of(part.number)
-        size, now = (g.read_bytes + g.written_bytes for g in (part.graph, graph))
-        access = part.graph.access_ptr[segments.task] + segments.position
-        part_left = now[access] / np.maximum(size[access], 1)
-        memory = np.rint(segments.memory_bytes * part_left).astype(np.int64)
-        segments = replace(segments, memory_bytes=memory)
-        compute = part.compute
-        if model is not self._model:
-            before, after = (
-                each.operations_ps(g, segments)
-                for each, g in ((self._model, part.graph), (model, graph))
-            )
-            compute = compute * (after / np.maximum(before, 1e-300))
-        behind = part.behind
-        if model is not self._model:
-            behind = self._behind(part, model, run.machine, part_left, eased)
-        hits = part.hits * model.most_hit_ps(graph, segments) / np.maximum(part.most_hits, 1e-300)
-        costs, before_costs = run.machine.costs, self._run.machine.costs
-        fault = part.fault * _ratio(costs.page_fault_ps, before_costs.page_fault_ps)
-        moves = part.moves * _ratio(costs.page_move_ps, before_costs.page_move_ps)
+    def _accesses_of(self, part: _Part, there: _Elsewhere, eased: FloatArray | None) -> FloatArray:
+        """Return how long accesses of a part take, but for what stays as it is."""
+        segments, run, model = part.segments, there.run, there.model
+        graph = run.graph_of(part.number) if there.works else part.graph
+        left = np.ones(len(segments.row))
+        if there.works:
+            size, now = (g.read_bytes + g.written_bytes for g in (part.graph, graph))
+            access = part.graph.access_ptr[segments.task] + segments.position
+            left = now[access] / np.maximum(size[access], 1)
+            memory = np.rint(segments.memory_bytes * left).astype(np.int64)
+            segments = replace(segments, memory_bytes=memory)
+        compute, behind, hits = part.compute, part.behind, part.hits
+        if there.computes:
+            more = model.operations_ps(graph, segments) / np.maximum(part.operations, 1e-300)
+            compute = compute * more
+        if there.moves:
+            behind = self._behind(part, there, left, eased)
+            hits = hits * model.most_hit_ps(graph, segments) / np.maximum(part.most_hits, 1e-300)
+        costs, before = run.machine.costs, self._run.machine.costs
+        fault = part.fault * _ratio(costs.page_fault_ps, before.page_fault_ps)
+        moves = part.moves * _ratio(costs.page_move_ps, before.page_move_ps)
         taken: FloatArray = np.maximum(compute, behind) + hits + fault + moves
         return taken
 
     def _behind(
-        self,
-        part: _Part,
-        model: UndisturbedModel,
-        machine: Machine,
-        left: FloatArray,
-        eased: FloatArray | None,
+        self, part: _Part, there: _Elsewhere, left: FloatArray, eased: FloatArray | None
     ) -> FloatArray:
         """Return how long the flows of accesses take, one after the other, with their latencies.
 
         `left` is which part of its bytes each access has left.
         """
-        segments, mine = part.segments, self._model
+        segments, mine, model = part.segments, self._model, there.model
         path = segments.flow_path
         other = self._paths_of(model)[path]
         core = mine.rates.core(segments.worker[segments.flow_segment], segments.flow_row)
         busy = mine.cap_level[core]
         share = left[segments.flow_segment]
-        before = segments.flow_ps
+        before, full = segments.flow_ps, part.full
         least = segments.flow_bytes / mine.problem.paths.cap[path, busy]
         lower = segments.flow_bytes * share / model.problem.paths.cap[other, busy]
-        alone = _alone_ps(ways_of(machine, self._run.worker_thread))[other]
+        alone = _alone_ps(ways_of(there.run.machine, self._run.worker_thread))[other]
         lower = np.maximum(lower, segments.flow_bytes * share * alone)
         end = segments.flow_end_ps.astype(np.float64)
-        full, fuller = self._fullness(path, end - before, end, model, machine, eased)
+        when = path, end - before, end
+        fuller = self._fullness(*when, model, there.run)
+        if eased is not None:
+            freer = fuller < full * (1.0 - UNDISTURBED)
+            fuller = np.where(freer, self._fullness(*when, model, there.run, eased), fuller)
         # Who was held back goes on as fast as the fullest resource lets it, the others until then.
         held = before > least * (1.0 + UNDISTURBED)
         limit = np.where(held, fuller / np.maximum(full, 1e-300), np.minimum(fuller, 1.0))
@@ -281,9 +308,7 @@ class Lengths:
             )
         return np.where(np.isfinite(ops), ops, 0.0)
 
-    def _change_moves(
-        self, length: FloatArray, model: UndisturbedModel, machine: Machine
-    ) -> FloatArray:
+    def _change_moves(self, length: FloatArray, model: UndisturbedModel, run: Run) -> FloatArray:
         """Change how long workers move blocks; return what that changes after each iteration."""
         schedule, steps = self._schedule, self._schedule.steps
         gaps = np.zeros(len(schedule.numbers))
@@ -293,7 +318,9 @@ class Lengths:
         nodes = self._trace.events["arg1"][steps.row[own]].astype(np.int64)
         path = self._model.problem.paths.copy[nodes >> 32, nodes & 0xFFFFFFFF].astype(np.int64)
         before, begin = schedule.length_ps[own], schedule.time_ps[own].astype(np.float64)
-        full, fuller = self._fullness(path, begin, begin + before, model, machine)
+        when = path, begin, begin + before
+        full = self._fullness(*when, self._model, self._run)
+        fuller = self._fullness(*when, model, run)
         other, paths = self._paths_of(model)[path], model.problem.paths
         size = self._run.workload.graph.block_bytes[self._trace.events["arg0"][steps.row[own]]]
         least = np.minimum(before, size / paths.cap[other, 0] + paths.latency_ps[other])
@@ -308,8 +335,15 @@ class Lengths:
             gaps[number] = next(most) - next(most)
         return gaps
 
-    def _passed_ps(self, model: UndisturbedModel, machine: Machine) -> FloatArray:
+    def _passed_ps(self, there: _Elsewhere) -> FloatArray:
         """Return how long the bytes of each iteration take each resource: (n_resources, n)."""
+        return self._passed_on(there.run.machine, there.model) if there.moves else self._passed
+
+    @cached_property
+    def _passed(self) -> FloatArray:
+        return self._passed_on(self._run.machine, self._model)
+
+    def _passed_on(self, machine: Machine, model: UndisturbedModel) -> FloatArray:
         begin, end = self._schedule.begin_ps, self._schedule.end_ps
         ways = ways_of(machine, self._run.worker_thread)
         return self._model.bottlenecks.passed_ps(
@@ -322,43 +356,50 @@ class Lengths:
         begin_ps: FloatArray,
         end_ps: FloatArray,
         model: UndisturbedModel,
-        machine: Machine,
+        run: Run,
         eased: FloatArray | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return how full the fullest resource of paths has been, and would be elsewhere."""
-        thread, find = self._run.worker_thread, self._model.bottlenecks.fullest
-        same = np.arange(self._model.problem.paths.n_paths)
-        when = path, begin_ps, end_ps
-        mine = find(*when, ways_of(self._run.machine, thread), same)
-        ways, other = ways_of(machine, thread), self._paths_of(model)
-        found = find(*when, ways, other)
-        if eased is not None:
-            freer = found < mine * (1.0 - UNDISTURBED)
-            found = np.where(freer, find(*when, ways, other, eased), found)
-        return mine, found
+    ) -> FloatArray:
+        """Return how full the fullest resource of paths of the run would be elsewhere."""
+        ways = ways_of(run.machine, self._run.worker_thread)
+        return self._model.bottlenecks.fullest(
+            path, begin_ps, end_ps, ways, self._paths_of(model), eased
+        )
 
     def _change_costs(self, length: FloatArray, model: UndisturbedModel, run: Run) -> None:
         """Change what the runtime takes."""
-        schedule, kind = self._schedule, self._schedule.steps.kind
-        doing = kind[schedule.doing]
-        whole = np.bincount(schedule.doing, schedule.length_ps, len(kind)).astype(np.float64)
+        schedule, whole = self._schedule, self._runtime_ps
         changed = np.where(whole > 0, whole, 1.0)
-        for number, change in (
-            (EventKind.SPAWN, self._spawned),
-            (EventKind.TASK_END, self._released),
-            (EventKind.ACQUIRE, self._acquired),
-            (EventKind.STEAL, self._acquired),
-            (EventKind.PREEMPT, self._switched),
-            (EventKind.KILL, self._switched),
-            (TAKEN, self._switched),
-        ):
-            own = np.flatnonzero((kind == number) & (whole > 0))
-            if len(own):
-                changed[own] = change(own, whole[own], model, run)
-        runtime = np.isin(doing, (EventKind.SPAWN, EventKind.TASK_END, EventKind.ACQUIRE))
-        runtime |= np.isin(doing, (EventKind.STEAL, EventKind.PREEMPT, EventKind.KILL, TAKEN))
-        factor = (changed / np.where(whole > 0, whole, 1.0))[schedule.doing]
-        length[runtime] *= factor[runtime]
+        for own, change in self._runtime:
+            changed[own] = change(own, whole[own], model, run)
+        factor = changed / np.where(whole > 0, whole, 1.0)
+        length[self._in_runtime] *= factor[schedule.doing[self._in_runtime]]
+
+    @cached_property
+    def _runtime_ps(self) -> FloatArray:
+        """What steps and the pushes that belong to them last together."""
+        doing, length = self._schedule.doing, self._schedule.length_ps
+        return np.bincount(doing, length, len(doing)).astype(np.float64)
+
+    @cached_property
+    def _runtime(self) -> list[tuple[IntArray, Callable[..., FloatArray]]]:
+        """Steps in which the runtime works, with what says how long it does."""
+        kind, lasts = self._schedule.steps.kind, self._runtime_ps > 0
+        changes = (
+            ((EventKind.SPAWN,), self._spawned),
+            ((EventKind.TASK_END,), self._released),
+            ((EventKind.ACQUIRE, EventKind.STEAL), self._acquired),
+            ((EventKind.PREEMPT, EventKind.KILL, TAKEN), self._switched),
+        )
+        found = ((np.flatnonzero(np.isin(kind, kinds) & lasts), each) for kinds, each in changes)
+        return [(own, each) for own, each in found if len(own)]
+
+    @cached_property
+    def _in_runtime(self) -> IntArray:
+        """Steps that belong to these."""
+        mine = np.zeros(len(self._schedule.doing), bool)
+        for own, _ in self._runtime:
+            mine[own] = True
+        return np.flatnonzero(mine[self._schedule.doing])
 
     def _spawned(
         self, own: IntArray, whole: FloatArray, model: UndisturbedModel, run: Run

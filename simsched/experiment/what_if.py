@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from simsched.analysis.lengths import Lengths
@@ -28,7 +30,7 @@ from simsched.experiment.cell_run import repeated_run, varied_run
 from simsched.experiment.cells import Cell
 from simsched.experiment.frames import with_units
 from simsched.experiment.inputs import GivenWorkload
-from simsched.experiment.pool import Listener
+from simsched.experiment.pool import Listener, available_cores
 from simsched.experiment.progress import Silent
 from simsched.experiment.summary import Estimate, estimate
 from simsched.files.errors import SimschedError
@@ -264,20 +266,28 @@ def _setting(cell: Cell) -> Setting:
 
 
 def _changed(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Alteration, int | str]]:
-    """Yield each change with the makespan, or with why there is none."""
-    setting = _setting(cell)
-    for change in changes:
-        try:
-            made = change.made(setting)
-            changed = replace(
-                cell,
-                machine_model=made.machine,
-                workload_source=GivenWorkload(made.workload, ""),
-                workers=made.workers,
-            )
-            yield change, varied_run(changed).summary.makespan_ps
-        except SimschedError as error:
-            yield change, str(error)
+    """Yield each change with the makespan, or with why there is none; several run at a time."""
+    pool = ThreadPoolExecutor(available_cores())
+    try:
+        setting = _setting(cell)
+        yield from zip(changes, pool.map(partial(_makespan, cell, setting), changes), strict=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _makespan(cell: Cell, setting: Setting, change: Alteration) -> int | str:
+    """Return the makespan with a change, or why there is none."""
+    try:
+        made = change.made(setting)
+        changed = replace(
+            cell,
+            machine_model=made.machine,
+            workload_source=GivenWorkload(made.workload, ""),
+            workers=made.workers,
+        )
+        return varied_run(changed).summary.makespan_ps
+    except SimschedError as error:
+        return str(error)
 
 
 def predictions(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Alteration, int]]:

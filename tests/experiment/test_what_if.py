@@ -202,6 +202,14 @@ def test_who_divides_the_work_gets_all_iterations(monkeypatch: pytest.MonkeyPatc
     assert what_if(Study.from_objects(*words, []).cells, iterations=1).iterations == (4, 4)
 
 
+def test_how_many_run_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = []
+    for cores in (1, 4):
+        monkeypatch.setattr(module, "available_cores", lambda cores=cores: cores)
+        rows.append(found("amd_4x_opteron8380", "fork_join[depth=5]", "cilk", seeds=2).rows())
+    assert rows[0] == rows[1]
+
+
 def test_gains_are_ranked_and_paired_by_seed() -> None:
     made = found("amd_4x_opteron8380", "fork_join[depth=4]", "cilk", seeds=3)
     gains = [row["gain_s"] for row in made.rows()]
