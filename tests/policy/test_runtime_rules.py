@@ -21,6 +21,7 @@ from simsched.policy.parts.runtime_state import RuntimeState
 from simsched.trace.run import Run
 from simsched.workload.builder import accesses, adjacency, build_graph, last_writes
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.registry import generate_workload
 from tests.engine.test_copies import MB, device_machine
 from tests.engine.test_drivers import driven
 
@@ -243,3 +244,16 @@ def test_a_runtime_stands_for_hooks_of_the_policy_and_no_others() -> None:
         for backend in ("native", "simpy"):
             with pytest.raises(PolicyError, match=f"runtime: found one with {found}, accepted one"):
                 simulate(make_machine(), workload, policy, backend=backend)
+
+
+@pytest.mark.parametrize(("name", "tiles"), [("cholesky", 10), ("lu", 7)])
+def test_the_kernel_learns_orders_of_buckets(name: str, tiles: int) -> None:
+    parameters = {"tiles": tiles, "tile_size": 960, "costs": "measured"}
+    single = {"element_bytes": 4} if name == "cholesky" else {"precision": "single"}
+    workload = generate_workload(name, parameters | single)
+    policy = make_policy("heteroprio", {"ordering_interval": 1, "min_samples": 2})
+    native, reference = (
+        simulate(load_machine("mirage"), workload, policy, backend=backend, events=True)
+        for backend in ("native", "simpy")
+    )
+    assert_same(native, reference, name)
