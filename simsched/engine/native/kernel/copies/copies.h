@@ -87,6 +87,7 @@ typedef struct {
     int32_t *n_handed;    /* per lane */
     ssk_copy_t *handed;   /* handed over and not begun, in their order */
     size_t n_waiting, handed_capacity;
+    bool may_begin;       /* one has been handed over or has ended since these were gone through */
     ssk_ended_t *ended;   /* per space */
     uint8_t *is_fresh;    /* per place */
     int32_t *fresh_next;  /* per place: the next block in the list of its space, -1 */

@@ -160,6 +160,7 @@ static int enqueue(ssk_sim_t *sim, ssk_copy_t copy)
     if (status != SSK_OK)
         return ssk_fail(sim, status);
     copies->handed[copies->n_waiting++] = copy;
+    copies->may_begin = true;
     return SSK_OK;
 }
 
@@ -290,10 +291,12 @@ static bool find_want(const ssk_wants_t *wanted, int32_t rank, int32_t n_passed,
     return at < wanted->n && wanted->wants[at].rank == rank;
 }
 
-/* Counts what is wanted of a lane with a rank, up to `most`. */
+/* Counts what is wanted of a lane, of which something is, with a rank; up to `most`. */
 static int32_t count_wants(const ssk_wants_t *wanted, int32_t rank, int32_t most)
 {
     int32_t n = 0;
+    if (wanted->wants[wanted->n - 1].rank < rank)
+        return 0;
     for (size_t at = 0; at < wanted->n && n < most && wanted->wants[at].rank <= rank; at++)
         n += wanted->wants[at].rank == rank;
     return n;
@@ -459,6 +462,7 @@ static void begin_all(ssk_sim_t *sim)
         occupy(sim, copy.source, copy.target);
     }
     copies->n_waiting = kept;
+    copies->may_begin = false;
 }
 
 /* Lets all spaces go round while something has become wanted or valid, and starts copies. */
@@ -471,7 +475,7 @@ static int go_rounds(ssk_sim_t *sim)
         for (int32_t space = 0; space < copies->n_spaces && status == SSK_OK; space++)
             status = go_round(sim, space);
     }
-    if (status == SSK_OK && copies->n_waiting > 0)
+    if (status == SSK_OK && copies->may_begin && copies->n_waiting > 0)
         begin_all(sim);
     return status;
 }
@@ -540,6 +544,7 @@ int ssk_copy_arrives(ssk_sim_t *sim, int32_t entity)
         return ssk_fail(sim, status);
     ended->copies[ended->n++] = copy;
     copies->lane[lane].block = SSK_NONE;
+    copies->may_begin = true;
     copies->has_more = true; /* its driver begins a round, unless it is busy */
     ssk_event(sim, SSK_MIGRATE_END, SSK_NONE, SSK_NONE, copy.block, copy.target_node);
     sim->counters.migrations++;
