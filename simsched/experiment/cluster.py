@@ -2,8 +2,9 @@
 
 This module is both ends: :func:`execute_on_cluster` submits cells and stores their rows here,
 :func:`work` runs on the cluster. The two need not share a file system: files of the user's that a
-cell needs are sent once, rows and event traces come back with the answer. The number of cells that
-the cluster knows of is bounded by its size, not by that of the experiment.
+cell needs are sent once, rows and event traces come back with the answer. A task of the cluster is
+several cells as long as these are short. How much the cluster knows of is bounded by its size, not
+by that of the experiment.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import pickle
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -24,7 +27,7 @@ from uuid import uuid4
 from simsched.experiment.cell_run import events_path, run_cell
 from simsched.experiment.cells import Cell
 from simsched.experiment.fingerprint import code_digest
-from simsched.experiment.parcel import Files, Parcel, modules_of, packed, unpack
+from simsched.experiment.parcel import Files, Parcel, modules_of, packed, share_parcel, unpack
 from simsched.experiment.pool import Finished, Listener, WorkerLostError, is_portable
 from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
@@ -40,8 +43,10 @@ CONNECT_S = 10.0
 #: How long a cluster may be without any worker.
 WORKERLESS_S = 60.0
 LOOK_EVERY_S = 1.0
-MIN_IN_FLIGHT = 16
-CELLS_PER_THREAD = 2
+MIN_IN_FLIGHT = 16  #: tasks
+TASKS_PER_THREAD = 2
+TASK_S = 0.5  #: that short cells make together
+CELL_S = 0.002  #: what a cell takes at least, with what is not measured
 
 
 class ClusterError(SimschedError):
@@ -71,48 +76,59 @@ def execute_on_cluster(
         waiting = WaitingCells(cells)
         flight = _Flight(client, address, modules, events is not None)
         last = None
-        while waiting or flight.cells:
+        while waiting or flight.tasks:
             while waiting and flight.has_room():
-                cell = waiting.take(last)
-                last = cell.workload_source.content
-                flight.submit(cell)
-            for cell, answer in flight.landed():
-                (row,) = answer.successful().rows
-                if events is not None and answer.events is not None:
-                    write_bytes(events_path(events, cell.key), answer.events)
-                store.save(cell.key, row)
-                listener.finished(cell)
-                yield cell, row
+                cells = waiting.take_several(last, flight.most_cells(len(waiting)))
+                last = cells[-1].workload_source.content
+                flight.submit(cells)
+            for cells, answer in flight.landed():
+                for cell, row in zip(cells, answer.rows, strict=False):
+                    if events is not None and answer.events is not None:
+                        write_bytes(events_path(events, cell.key), answer.events)
+                    store.save(cell.key, row)
+                    listener.finished(cell)
+                    yield cell, row
+                answer.successful()
 
 
 class _Flight:
-    """Cells that the cluster has been given, and the user's modules, see :func:`modules_of`."""
+    """Tasks that the cluster has been given, and the user's modules, see :func:`modules_of`."""
 
     def __init__(
         self, client: Client, address: str, modules: dict[str, Path], events: bool
     ) -> None:
         self.client, self.address, self.events = client, address, events
         self.modules = modules
-        self.cells: dict[str, tuple[Future, Cell]] = {}
+        self.tasks: dict[str, tuple[Future, list[Cell]]] = {}
         self._run = uuid4().hex
         self._files: dict[str, Future] = {}
         self._done: SimpleQueue[Future] = SimpleQueue()
-        self._room = MIN_IN_FLIGHT
+        self._room, self._threads = MIN_IN_FLIGHT, 1
+        self._cell_s = TASK_S  # of the last task that has landed
+        self._number = 0
+        #: Which were under way where workers were lost; they go alone, to be blamed or not.
+        self._suspects: deque[Cell] = deque()
+        self._is_alone = False
         self._looked = 0.0
         self._had_workers = time.monotonic()
 
     def has_room(self) -> bool:
-        """Tell whether the cluster should be given another cell."""
+        """Tell whether the cluster should be given another task."""
         if time.monotonic() - self._looked > LOOK_EVERY_S:
             self._look()
-        return len(self.cells) < self._room
+        return len(self.tasks) < self._room and not self._suspects and not self._is_alone
+
+    def most_cells(self, waiting: int) -> int:
+        """Return how many cells the next task should have at most."""
+        share = -(-waiting // (2 * self._threads))  # in the end nobody waits long for another one
+        return 1 if self.events else max(1, min(int(TASK_S / self._cell_s), share))
 
     def _look(self) -> None:
         """Adapt to the cluster's size; raise if there has been no worker for long."""
         with self._explained():
             threads = sum(self.client.nthreads().values())
         now = self._looked = time.monotonic()
-        self._room = max(MIN_IN_FLIGHT, CELLS_PER_THREAD * threads)
+        self._room, self._threads = max(MIN_IN_FLIGHT, TASKS_PER_THREAD * threads), max(1, threads)
         if threads:
             self._had_workers = now
         elif now - self._had_workers > WORKERLESS_S:
@@ -120,9 +136,19 @@ class _Flight:
                 f"--dask {self.address}: the cluster has had no worker for {WORKERLESS_S:.0f} s"
             )
 
-    def submit(self, cell: Cell) -> None:
-        """Give the cluster a cell."""
-        parcel, files = packed(cell, self.modules, self.events)
+    def submit(self, cells: Sequence[Cell]) -> None:
+        """Give the cluster cells, in as many tasks as their files ask for."""
+        together: list[Cell] = []
+        for cell in cells:
+            if together and not share_parcel(together[0], cell):
+                self._submit(together)
+                together = []
+            together.append(cell)
+        self._submit(together)
+
+    def _submit(self, cells: list[Cell]) -> None:
+        parcel, files = packed(cells, self.modules, self.events)
+        self._number += 1
         with self._explained():
             contents = {
                 "policy": self._sent(files.policy),
@@ -135,10 +161,10 @@ class _Flight:
                 code_digest(),
                 pickle.dumps(parcel),
                 contents,
-                key=f"simsched-{self._run}-{cell.key}",
+                key=f"simsched-{self._run}-{self._number}",
                 pure=False,
             )
-        self.cells[future.key] = future, cell
+        self.tasks[future.key] = future, cells
         future.add_done_callback(self._done.put)
 
     def _sent(self, path: Path | None) -> Future | None:
@@ -155,8 +181,8 @@ class _Flight:
             self._files[name] = self.client.submit(bytes, content, key=key, pure=False)
         return self._files[name]
 
-    def landed(self) -> list[tuple[Cell, Answer]]:
-        """Wait a moment for cells to finish and return those that have, failed ones last."""
+    def landed(self) -> list[tuple[list[Cell], Answer]]:
+        """Wait a moment for tasks to finish and return those that have, failed ones last."""
         try:
             futures = [self._done.get(timeout=LOOK_EVERY_S)]
         except Empty:
@@ -169,21 +195,32 @@ class _Flight:
         with self._explained():
             answers = self.client.gather(finished)
         landed = [
-            (self.cells.pop(future.key)[1], answer)
+            (self.tasks.pop(future.key)[1], answer)
             for future, answer in zip(finished, answers, strict=True)
         ]
+        for _, answer in landed:
+            if answer.rows:
+                mean_s = sum(row["wall_s"] for row in answer.rows) / len(answer.rows)
+                self._cell_s = mean_s + CELL_S
         for future in futures:
-            if future.key in self.cells:
-                _, cell = self.cells.pop(future.key)
-                landed.append((cell, Answer(error=self._failure(future, cell))))
-        return sorted(landed, key=lambda item: not item[1].rows)
+            if future.key in self.tasks:
+                _, cells = self.tasks.pop(future.key)
+                if _killed(future) and not self._is_alone:
+                    self._suspects.extend(cells)
+                else:
+                    landed.append((cells, Answer(error=self._failure(future, cells[0]))))
+        if not self.tasks:
+            self._is_alone = bool(self._suspects)
+            if self._suspects:
+                self._submit([self._suspects.popleft()])
+        return sorted(landed, key=lambda item: item[1].is_failure)
 
     def _failure(self, future: Future, cell: Cell) -> SimschedError:
         """Return what to say about a cell that the cluster has given up."""
         if future.status != "error":
             return ClusterError(f"--dask {self.address}: the connection to the scheduler is lost")
         error = future.exception()
-        if isinstance(error, import_module("distributed").KilledWorker):
+        if _killed(future):
             return WorkerLostError(
                 f"{cell.label}: {error.allowed_failures + 1} worker processes of the cluster were "
                 "lost; if memory is short, let a worker run fewer at a time"
@@ -201,25 +238,36 @@ class _Flight:
             raise _unusable(self.address, error) from error
 
 
+def _killed(future: Future) -> bool:
+    """Return whether the cluster has given up a task because of the workers that it has cost."""
+    if future.status != "error":
+        return False
+    return isinstance(future.exception(), import_module("distributed").KilledWorker)
+
+
 def work(code: str, data: bytes, files: dict[str, Any]) -> Answer:
-    """Run a cell on a worker of the cluster; `files` are by the fields of :class:`Files`.
+    """Run cells on a worker of the cluster; `files` are by the fields of :class:`Files`.
 
     The parcel is pickled: only the same code can be relied on to understand it.
     """
     scratch = Path(import_module("distributed").get_worker().local_directory)
+    rows: list[dict[str, Any]] = []
 
     def run() -> Answer:
         check_code(code)
         parcel: Parcel = pickle.loads(data)  # noqa: S301 (written by this program's other half)
-        with unpack(parcel, Files(**files), scratch) as cell:
-            check_policy(cell)
-            if not parcel.events:
-                return Answer(rows=[run_cell(cell)])
-            with tempfile.TemporaryDirectory(dir=scratch) as folder:
-                row = run_cell(cell, Path(folder))
-                return Answer(rows=[row], events=events_path(Path(folder), cell.key).read_bytes())
+        with unpack(parcel, Files(**files), scratch) as cells:
+            for cell in cells:
+                check_policy(cell)
+                if not parcel.events:
+                    rows.append(run_cell(cell))
+                    continue
+                with tempfile.TemporaryDirectory(dir=scratch) as folder:
+                    rows.append(run_cell(cell, Path(folder)))
+                    return Answer(events=events_path(Path(folder), cell.key).read_bytes())
+        return Answer()
 
-    return next(answered(lambda: [run()]))
+    return replace(next(answered(lambda: [run()])), rows=rows)
 
 
 @contextmanager

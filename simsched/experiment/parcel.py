@@ -1,4 +1,4 @@
-"""A cell on its way to a worker of a cluster, with the files of the user that it needs.
+"""Cells on their way to a worker of a cluster, with the files of the user that they need.
 
 A policy, placement or workload in a file takes along the file and the modules that it imports, as
 far as these are the user's own. On the worker the modules of an experiment lie in one directory,
@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Condition, Lock
 from typing import Any, Generic, TypeVar
 
-from simsched.experiment.batch import unpacked
+from simsched.experiment.batch import Batch, Packer, Unpacker
 from simsched.experiment.cells import Cell
 from simsched.experiment.inputs import WorkloadSource
 from simsched.files.atomic import write_bytes
@@ -41,17 +41,17 @@ Held = TypeVar("Held")
 
 @dataclass(frozen=True)
 class Parcel:
-    """A cell without the places of files that only this computer has."""
+    """Cells without the places of files that only this computer has."""
 
-    #: Pickled; without its policy when files belong to that.
-    cell: bytes
+    #: Without their policy when files belong to that, which they share then.
+    cells: Batch
     #: Such a policy: its class, or the name of the file and the class, and the parameters.
     policy: tuple[str, type[Policy] | None, dict[str, Any]] | None
     #: Name of the file of its placement, and behind a colon the placement.
     placement: str | None
     #: Where modules lie that the files import, below one directory.
     modules: tuple[str, ...]
-    #: Whether the event trace is to come back.
+    #: Whether event traces are to come back.
     events: bool
 
 
@@ -117,9 +117,50 @@ def _generator(cell: Cell) -> Path | None:
     return source.file if isinstance(source, WorkloadSource) and source.path is None else None
 
 
-def packed(cell: Cell, modules: dict[str, Path], events: bool) -> tuple[Parcel, Files[Path]]:
-    """Return a cell as it is sent, and its files; `modules` are those of :func:`modules_of`."""
-    model, source, placement = cell.policy_model, cell.workload_source, _placement(cell)
+def share_parcel(one: Cell, other: Cell) -> bool:
+    """Return whether cells can travel together: they have no files, or the same."""
+    if _given(one) != _given(other):
+        return False
+    return one.policy_model is other.policy_model or not (_has_files(one) or _has_files(other))
+
+
+def _has_files(cell: Cell) -> bool:
+    in_file = type(cell.policy_model).__module__.startswith(USER_MODULE)
+    return in_file or _placement(cell) is not None
+
+
+def _given(cell: Cell) -> Path | None:
+    """Return the file of a cell's workload."""
+    source = cell.workload_source
+    return source.file if isinstance(source, WorkloadSource) else None
+
+
+def _changed(cells: Sequence[Cell], file: Path | None, changes: dict[str, Any]) -> Sequence[Cell]:
+    """Return cells whose workload, where it has a file, is in another one; and other changes.
+
+    Those that share a workload go on sharing it.
+    """
+    if file is None and not changes:
+        return cells
+    moved: dict[int, Any] = {}
+    found = []
+    for cell in cells:
+        source = cell.workload_source
+        if file is not None and isinstance(source, WorkloadSource):
+            source = moved.setdefault(id(source), source.moved(file))
+        found.append(replace(cell, workload_source=source, **changes))
+    return found
+
+
+def packed(
+    cells: Sequence[Cell], modules: dict[str, Path], events: bool
+) -> tuple[Parcel, Files[Path]]:
+    """Return cells as they are sent, and their files.
+
+    They share a parcel, see :func:`share_parcel`; `modules` are those of :func:`modules_of`.
+    """
+    cell = cells[0]
+    model, given, placement = cell.policy_model, _given(cell), _placement(cell)
     policy: tuple[str, type[Policy] | None, dict[str, Any]] | None = None
     file, cls, parameters = None, type(model), model.parameters()
     if cls.__module__.startswith(USER_MODULE):
@@ -127,48 +168,46 @@ def packed(cell: Cell, modules: dict[str, Path], events: bool) -> tuple[Parcel, 
         policy = f"{file.name}:{name_in_module(cls)}", None, parameters
     elif placement is not None:
         policy = "", cls, parameters
-    if policy is not None:
-        cell = replace(cell, policy_model=None)  # type: ignore[arg-type] # `unpack` puts it back
+    changes: dict[str, Any] = {} if policy is None else {"policy_model": None}
     placed = None
     if placement is not None:
         chosen = split_file_spec(parameters.pop("placement"))[1]
         placed = f"{placement.name}:{chosen}" if chosen else placement.name
-    given = source.file if isinstance(source, WorkloadSource) else None
-    if isinstance(source, WorkloadSource) and given is not None:
-        cell = replace(cell, workload_source=source.moved(Path(given.name)))
-    parcel = Parcel(pickle.dumps(cell), policy, placed, tuple(modules), events)
+    moved = None if given is None else Path(given.name)
+    batch = Packer().packed(_changed(cells, moved, changes))
+    parcel = Parcel(batch, policy, placed, tuple(modules), events)
     return parcel, Files(file, placement, given, list(modules.values()))
 
 
 @contextmanager
-def unpack(parcel: Parcel, contents: Files[bytes], scratch: Path) -> Iterator[Cell]:
-    """Return a cell as it was before it was packed; inside, its modules can be imported.
+def unpack(parcel: Parcel, contents: Files[bytes], scratch: Path) -> Iterator[Sequence[Cell]]:
+    """Return cells as they were before they were packed; inside, their modules can be imported.
 
     `scratch` is a directory for the files.
     """
     with _importable(scratch, parcel.modules, contents.modules):
-        cell, changes = unpacked(parcel.cell), {}
+        cells = Unpacker().cells(parcel.cells)
+        changes: dict[str, Any] = {}
+        placement: dict[str, str] = {}
         if parcel.placement is not None and contents.placement is not None:
             name, _, chosen = parcel.placement.partition(":")
             file = str(_placed(scratch, name, contents.placement))
-            changes["placement"] = f"{file}:{chosen}" if chosen else file
+            placement["placement"] = f"{file}:{chosen}" if chosen else file
         if parcel.policy is not None:
             spec, cls, parameters = parcel.policy
-            parameters = {**parameters, **changes}
+            parameters = {**parameters, **placement}
             if contents.policy is not None:
                 name, _, chosen = spec.partition(":")
                 file = str(_placed(scratch, name, contents.policy))
-                model = make_policy(f"{file}:{chosen}", parameters)
+                changes["policy_model"] = make_policy(f"{file}:{chosen}", parameters)
             else:
                 assert cls is not None
-                model = cls(**parameters)
-            cell = replace(cell, policy_model=model)
-        source = cell.workload_source
-        given = source.file if isinstance(source, WorkloadSource) else None
-        if isinstance(source, WorkloadSource) and given is not None and contents.workload:
-            moved = source.moved(_placed(scratch, given.name, contents.workload))
-            cell = replace(cell, workload_source=moved)
-        yield cell
+                changes["policy_model"] = cls(**parameters)
+        given = _given(cells[0])
+        moved = None
+        if given is not None and contents.workload is not None:
+            moved = _placed(scratch, given.name, contents.workload)
+        yield _changed(cells, moved, changes)
 
 
 class _InUse:

@@ -152,7 +152,7 @@ class _Worker:
         self._given_s = now
         share = -(-len(waiting) // (2 * jobs))  # in the end nobody waits long for another one
         self.cells.extend(waiting.take_several(self.last, min(self._most, share)))
-        self.last = self.cells[0].workload_source.content
+        self.last = self.cells[-1].workload_source.content
 
     def start(self, store: Store, events: Path | None) -> None:
         """Hand over the cells that have been taken."""

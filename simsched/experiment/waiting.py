@@ -29,13 +29,16 @@ class WaitingCells:
         return self.take_several(last, 1)[0]
 
     def take_several(self, last: str | None, most: int) -> list[Cell]:
-        """Remove and return cells of one workload, one or more, as :meth:`take` chooses them."""
-        content = last if last in self._groups else self._another()
-        group = self._groups[content]
-        cells = [group.popleft() for _ in range(min(most, len(group)))]
-        if not group:
-            del self._groups[content]
-        self._number -= len(cells)
+        """Remove and return cells, one or more, workload by workload as :meth:`take` would."""
+        cells: list[Cell] = []
+        while not cells or (self and len(cells) < most):
+            content = last if last in self._groups else self._another()
+            group = self._groups[content]
+            taken = [group.popleft() for _ in range(min(max(1, most - len(cells)), len(group)))]
+            if not group:
+                del self._groups[content]
+            self._number -= len(taken)
+            cells += taken
         return cells
 
     def __len__(self) -> int:

@@ -68,6 +68,11 @@ class Answer:
     #: The file with the event trace, when the worker does not store it itself.
     events: bytes | None = None
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether the cell after those of the rows has ended with an error."""
+        return self.error is not None or self.crash is not None
+
     def successful(self) -> Answer:
         """Return the answer, or raise the error that the cell has ended with."""
         if self.error is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import pickle
 import subprocess
 import sys
@@ -27,7 +28,7 @@ from simsched.experiment.progress import Silent
 from simsched.experiment.runner import Interrupted
 from simsched.experiment.store import Store
 from simsched.experiment.study import Study
-from simsched.files.errors import ConfigurationError, PolicyError
+from simsched.files.errors import ConfigurationError, PolicyError, SimschedError
 from simsched.files.yaml_reader import Document
 from simsched.names.user_code import forget_modules
 
@@ -284,15 +285,64 @@ def test_the_cluster_is_given_a_few_cells_at_a_time(
     flying = []
     submit = module._Flight.submit
 
-    def counted(self: Any, cell: Any) -> None:
-        submit(self, cell)
-        flying.append(len(self.cells))
+    def counted(self: Any, cells: Any) -> None:
+        submit(self, cells)
+        flying.append(len(self.tasks))
 
     monkeypatch.setattr(module, "MIN_IN_FLIGHT", 3)
     monkeypatch.setattr(module._Flight, "submit", counted)
     assert len(execute(plain(seeds=10), tmp_path, cluster)) == 20
-    assert len(flying) == 20
+    assert 2 <= len(flying) <= 20
     assert 2 <= max(flying) <= 4  # two workers with one thread
+
+
+#: What happens to the program of one seed, though not in the process of the tests.
+ENDING = """
+import os
+from simsched.workload.builder import build_graph
+from simsched.workload.graph import Workload
+from simsched.workload.registry import generator
+
+@generator("test_cluster_ending")
+def ending(seed: int, *, tasks: int = 3):
+    if seed == 150 and os.getpid() != {pid}:
+        {deed}
+    return Workload("ending", build_graph([1e6 + seed] * tasks))
+"""
+
+
+@pytest.mark.parametrize(
+    ("deed", "error", "message"),
+    [
+        ("os._exit(1)", WorkerLostError, r"seed 150: 2 worker processes of the cluster"),
+        ("raise ValueError('no')", SimschedError, r"seed 150: .*ending\.py:\d+: .*no"),
+    ],
+)
+def test_short_cells_travel_together_and_fail_alone(
+    cluster: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    deed: str,
+    error: type[SimschedError],
+    message: str,
+) -> None:
+    sizes = []
+    submit = module._Flight._submit
+
+    def counted(self: Any, cells: list[Any]) -> None:
+        submit(self, cells)
+        sizes.append(len(cells))
+
+    monkeypatch.setattr(module._Flight, "_submit", counted)
+    (tmp_path / "ending.py").write_text(ENDING.format(pid=os.getpid(), deed=deed))
+    data = plain(workloads=[f"{tmp_path}/ending.py"], policies=["cilk_a"], seeds=200)
+    with pytest.raises(error, match=message):
+        execute(data, tmp_path, cluster)
+    assert max(sizes) > 10
+    stored = Store(tmp_path).keys()
+    cells = Study.from_yaml(Document(None, data)).cells
+    assert {cell.seed for cell in cells if cell.key in stored} >= {*range(100)} - {150}
+    assert cells[150].key not in stored
 
 
 def test_parcels_hold_no_places_of_this_computer(tmp_path: Path) -> None:
@@ -300,13 +350,13 @@ def test_parcels_hold_no_places_of_this_computer(tmp_path: Path) -> None:
     workload = {"file": f"{tmp_path}/g.dot", "cost": "cost", "cost_unit": "ops"}
     data = plain(workloads=[workload], policies=[drastic(tmp_path, "sleep", marker="m", label="x")])
     (cell, *_) = Study.from_yaml(Document(None, data)).cells
-    parcel, files = packed(cell, {}, events=False)
+    parcel, files = packed([cell], {}, events=False)
     assert (files.policy, files.workload) == (tmp_path / "drastic.py", tmp_path / "g.dot")
     assert tmp_path.name.encode() not in pickle.dumps(parcel)  # paths are pickled in pieces
     assert len(pickle.dumps(parcel)) < 100_000
     (tmp_path / "made.py").write_text(MADE)
     data = plain(workloads=[f"{tmp_path}/made.py"], policies=["cilk"])
-    parcel, files = packed(Study.from_yaml(Document(None, data)).cells[0], {}, False)
+    parcel, files = packed(Study.from_yaml(Document(None, data)).cells[:1], {}, False)
     assert (files.policy, files.workload) == (None, tmp_path / "made.py")
     assert tmp_path.name.encode() not in pickle.dumps(parcel)
 
