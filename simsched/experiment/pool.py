@@ -141,6 +141,7 @@ class _Worker:
         self.answers: IO[bytes] = self.process.stdout
         self.cells: deque[Cell] = deque()
         self.last: str | None = None
+        self.is_ready = False  #: whether it has said anything
         self._most = 1  # cells at a time
         self._given_s = 0.0
         self._packer = Packer()
@@ -193,6 +194,7 @@ class _Crew:
         self.choosing = Lock()  #: held by who takes cells that wait
         self.store, self.events = store, events
         self._attempts: dict[str, int] = {}
+        self._not_ready = 0
 
     def fill(self, *, spare: int = 0) -> None:
         """Start the processes that are missing, but some to spare, as far as there are cells."""
@@ -220,6 +222,10 @@ class _Crew:
     def replace(self, worker: _Worker) -> None:
         """Let another process run the cells of one that has been killed, each tried once more."""
         self.workers.remove(worker)
+        if not worker.is_ready:
+            self._not_ready += 1
+            if self._not_ready >= MAX_ATTEMPTS:
+                raise WorkerLostError(f"a worker process {_how_ended(worker)} before it had begun")
         if worker.cells:
             cell = worker.cells[0]
             self._attempts[cell.key] = self._attempts.get(cell.key, 0) + 1
@@ -242,7 +248,10 @@ class _Crew:
         worker = _Worker()
         self.workers.append(worker)
         self.selector.register(worker.answers, selectors.EVENT_READ, worker)
-        self.employ(worker)
+
+    def is_busy(self) -> bool:
+        """Return whether there is anything to wait for: cells, or a worker for those that wait."""
+        return any(worker.cells for worker in self.workers) or bool(self.waiting and self.workers)
 
 
 class _Handover:
@@ -322,12 +331,13 @@ def _in_processes(crew: _Crew, listener: Listener, over: Event | None = None) ->
 
     A cell whose process is killed is tried once more.
     """
-    while any(worker.cells for worker in crew.workers):
+    while crew.is_busy():
         if over is not None and over.is_set():
             return
         for key, _ in crew.selector.select(None if over is None else LOOK_EVERY_S):
             worker = key.data
             answer = _answer(worker)
+            worker.is_ready |= answer is not None
             rows = crew.left_by(worker) if answer is None else answer.rows
             done = [(worker.cells.popleft(), row) for row in rows]
             if answer is None:
@@ -353,9 +363,12 @@ def _answer(worker: _Worker) -> Answer | None:
 def _check_attempts(cell: Cell, worker: _Worker, attempts: int) -> None:
     """Raise when a cell has cost too many processes."""
     if attempts >= MAX_ATTEMPTS:
-        code = worker.process.wait()
-        how = f"killed by signal {-code}" if code < 0 else f"ended with code {code}"
         raise WorkerLostError(
-            f"{cell.label}: {attempts} worker processes were lost, the last {how}; "
+            f"{cell.label}: {attempts} worker processes were lost, the last {_how_ended(worker)}; "
             "if memory is short, run fewer at a time (--jobs 1)"
         )
+
+
+def _how_ended(worker: _Worker) -> str:
+    code = worker.process.wait()
+    return f"killed by signal {-code}" if code < 0 else f"ended with code {code}"

@@ -175,6 +175,8 @@ def serve(requests: IO[bytes], answers: IO[bytes], storing: Lock) -> None:
             raise
         yield told()
 
+    with suppress(OSError):
+        send(answers, Answer())  # ready for cells, which others could run until now
     while True:
         try:
             request: Request = receive(requests)

@@ -206,3 +206,26 @@ def test_code_of_users_is_left_to_processes_at_once(
     assert not (tmp_path / "marker").exists()
     assert len(outcome.rows) == 4
     assert len(started) == 3
+
+
+def test_who_is_not_ready_holds_no_cells(
+    tmp_path: Path, started: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A study that is done meanwhile does not wait for processes."""
+    (tmp_path / "sitecustomize.py").write_text("import time; time.sleep(1000)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    while_here(monkeypatch, lambda: wait_for(lambda: started))
+    outcome = run_document(Document(None, plain(seeds=20)), output=tmp_path / "out", jobs=2)
+    assert len(outcome.rows) == 40
+    assert all(is_gone(process) for process in started)
+
+
+def test_processes_that_never_begin_are_told(
+    tmp_path: Path, started: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import os; os._exit(3)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "marker").touch()
+    data = plain(policies=[drastic(tmp_path, "nothing", label="own")])
+    with pytest.raises(pool.WorkerLostError, match="ended with code 3 before it had begun"):
+        run_document(Document(None, data), output=tmp_path / "out", jobs=2)

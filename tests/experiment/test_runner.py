@@ -326,11 +326,12 @@ def test_a_policy_file_that_changes_meanwhile_is_not_run(make_plain: Any, tmp_pa
 
 
 def test_code_that_changes_meanwhile_is_not_run(
-    small: Document, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_plain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    policies = [drastic(tmp_path, "nothing", label="own")]
     monkeypatch.setattr("simsched.experiment.pool.code_digest", lambda: "another")
     with pytest.raises(ConfigurationError, match=r"a worker process on .* found another simsched"):
-        run(small, tmp_path, jobs=2)
+        run(Document(None, make_plain(policies=policies)), tmp_path, jobs=2)
 
 
 def test_what_a_killed_program_was_writing_is_removed_by_the_next(
