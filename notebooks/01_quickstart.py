@@ -125,4 +125,4 @@ result.tasks("bats", iterations=1).nlargest(5, "duration_s")
 # The machine, the policy and the program are those of H. Zhao et al., *Bandwidth and Locality Aware
 # Task-stealing for Manycore Architectures with Bandwidth-Asymmetric Memory*, ACM TACO 15(4), 2018:
 # section 9.1 (machine), sections 3 to 8 (BATS), figure 11. What its figures claim and what
-# simulations of them give is in `docs/claims-results.md`.
+# simulations of them give is in `docs/published/index.md`.

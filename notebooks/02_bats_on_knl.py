@@ -168,7 +168,7 @@ assert makespan_s["cilk_h"] < makespan_s["bats"] < 1.2 * makespan_s["cilk_h"]
 # a little faster than BATS here, where the paper has BATS ahead by a fifth and more. Remote
 # accesses would have to cost more for that than what has been measured on an idle processor of this
 # kind, which is what the machine model has (`simsched show machine knl_snc4_flat`). The claim is
-# listed as failing in `docs/claims-results.md` (`bats_p03`).
+# listed as failing in `docs/published/index.md` (`bats_p03`).
 #
 # ## What to change next
 #

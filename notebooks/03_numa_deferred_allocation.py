@@ -140,7 +140,7 @@ assert mean_s["deferred"] < min(mean_s["immediate"], mean_s["pushing"])
 # * `dataflow[allocation=dependence_aware]`: a guess at creation time. How close does it come?
 # * `shm_base`: no buffers but two global matrices, spread over all nodes, so that seven eighths of
 #   the bytes are remote. How much slower is that? The paper has up to three times
-#   (`df_fig10a_max` in `docs/claims-results.md`).
+#   (`df_fig10a_max` in `docs/published/index.md`).
 #
 # ## Sources
 #

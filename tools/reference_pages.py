@@ -159,7 +159,7 @@ def spaced(lines: list[str]) -> Iterator[str]:
 def claims_page() -> list[str]:
     """Return one table of claims per family."""
     lines = ["# Published claims", "", "[claims.md](../claims.md) says how they are checked,"]
-    lines += ["[claims-results.md](../claims-results.md) what came of it.", ""]
+    lines += ["[published](../published/index.md) what came of it.", ""]
     for name in families():
         file = load_family(name, ids=()).file  # without planning any, for which probes are asked
         lines += [f"## {name}", "", file.description, ""]
