@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from simsched.experiment.cells import Cell
 from simsched.experiment.compare import Difference, measure_side
-from simsched.experiment.summary import Row
+from simsched.experiment.summary import Row, misfits_of
 from simsched.files.atomic import write_atomically
 from simsched.report.plots import (
     draw_difference,
@@ -53,7 +53,8 @@ _DARK: dict[Any, str] = {
 def differences(result: ResultData) -> Iterator[Difference]:
     """Yield where the time of the baseline and of the shortest policy went, place by place.
 
-    Runs are simulated again with their events, as long as these are no more than `MAX_EVENTS`.
+    Runs that say little of their policy are left out. The others are simulated again with their
+    events, as long as these are no more than `MAX_EVENTS`.
     """
     places: dict[tuple[str, str, str], dict[str, list[tuple[Cell, Row]]]] = {}
     for cell, row in zip(result.cells, result.rows, strict=True):
@@ -64,7 +65,10 @@ def differences(result: ResultData) -> Iterator[Difference]:
         base = policies.pop(result.baseline, None)
         if base is None or not policies:
             continue
-        best = min(policies.values(), key=lambda runs: sum(row["makespan_s"] for _, row in runs))
+        telling = [runs for runs in policies.values() if not misfits_of([row for _, row in runs])]
+        if not telling or misfits_of([row for _, row in base]):
+            continue
+        best = min(telling, key=lambda runs: sum(row["makespan_s"] for _, row in runs))
         room -= sum(int(row["events"]) for _, row in (*base, *best))
         if room < 0:
             return

@@ -62,7 +62,12 @@ def write_report(result: ResultData, path: Path, command: Sequence[str] = ()) ->
         write_text(path, _html(result, found, command))
     else:
         write_pages(path, [*drawings(result, found)])
-    return [sentence for each in found for sentence in each.remarks] or result.remarks
+    titled = len(found) > 1
+    return [
+        f"{difference_title(each)}: {sentence}" if titled else sentence
+        for each in found
+        for sentence in each.remarks
+    ] or result.remarks
 
 
 def _html(result: ResultData, found: Sequence[Difference], command: Sequence[str]) -> str:

@@ -168,13 +168,14 @@ class Document(Content):
         found = {}
         for name, nodes in entries(self.gathered.topology.nodes):
             first = nodes[0]
-            known = [node.capacity_bytes for node in nodes if node.capacity_bytes]
-            size = min(known, default=assumed.CAPACITY_BYTES * self._n_cores(first.domain))
-            capacity = (
-                [format_size(size), self.key]
-                if known
-                else self.assume(format_size(size), assumed.CAPACITY, f"capacity of {name}")
-            )
+            stated = [self.gathered.capacity(node.number) for node in nodes]
+            known = [each for each in stated if each is not None]
+            if known:
+                size, key = min(known)
+                capacity: Pair = [format_size(size), key]
+            else:
+                size = assumed.CAPACITY_BYTES * self._n_cores(first.domain)
+                capacity = self.assume(format_size(size), assumed.CAPACITY, f"capacity of {name}")
             entry = {
                 "kind": first.kind,
                 "at": "machine" if first.domain is None else [node.domain for node in nodes],

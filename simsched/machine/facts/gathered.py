@@ -66,6 +66,18 @@ class Gathered:
                 found.setdefault(item, Stated(fact.value, fact.place, key))
         return found
 
+    def capacity(self, number: int) -> tuple[int, str] | None:
+        """Return the bytes of a memory node and the key of the file that states them.
+
+        It is the topology that is taken, or else the first one that has them.
+        """
+        for key in dict.fromkeys((self.topology_key, *self.files)):
+            topology = self.files[key][1].topology
+            for node in () if topology is None else topology.nodes:
+                if node.number == number and node.capacity_bytes:
+                    return node.capacity_bytes, key
+        return None
+
     @property
     def model(self) -> str | None:
         """Name of the processor."""
