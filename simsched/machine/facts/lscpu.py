@@ -1,4 +1,4 @@
-"""Output of ``lscpu -J``: model, counts of sockets, cores and threads, caches."""
+"""Output of ``lscpu``, plain or as JSON: model, counts of sockets, cores and threads, caches."""
 
 from __future__ import annotations
 
@@ -23,15 +23,23 @@ from simsched.machine.facts.registry import fact_format
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _SIZE = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)\s*([KMG]?)(?:iB|B)?(?:\s*\((\d+) instances?\))?")
 LEAST_SIZE = 1e-3
+_PLAIN = re.compile(rb"\s*Architecture:[^\n]*\n(?:.*\n)*?\s*CPU\(s\):")
 _LEVELS = {"L1d": 1, "L2": 2, "L3": 3}
 
 
-@fact_format("lscpu", recognises=lambda head: b'"lscpu"' in head[:256])
+def _looks_like_lscpu(head: bytes) -> bool:
+    return b'"lscpu"' in head[:256] or _PLAIN.match(head) is not None
+
+
+@fact_format("lscpu", recognises=_looks_like_lscpu)
 def read_lscpu(path: Path) -> Facts:
-    """Return what ``lscpu -J`` says; old versions give no counts of caches."""
+    """Return what ``lscpu`` or ``lscpu -J`` says; old versions give no counts of caches."""
+    text = read_text(path)
     try:
-        document = parse_json(read_text(path))
-        values = dict(_fields(document["lscpu"]))
+        if _PLAIN.match(text.encode()):
+            values = dict(_lines(text))
+        else:
+            values = dict(_fields(parse_json(text)["lscpu"]))
     except (json.JSONDecodeError, RecursionError) as error:
         raise ConfigurationError(f"{path}: found no JSON: {error}") from error
     except (TypeError, KeyError, AttributeError) as error:
@@ -61,11 +69,19 @@ def read_lscpu(path: Path) -> Facts:
     clock = values.get("CPU max MHz") or values.get("CPU MHz")
     return Facts(
         "lscpu",
-        "lscpu -J",
+        "lscpu",
         model=values.get("Model name"),
         clock_hz=None if clock is None else Fact(_number(path, "clock", clock) * 1e6, "clock"),
         topology=Topology(cores, caches, nodes),
     )
+
+
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    """Yield names and values of plain output, however far they are indented."""
+    for line in text.splitlines():
+        name, colon, value = line.partition(":")
+        if colon and value.strip():
+            yield name.strip(), value.strip()
 
 
 def _fields(items: Any) -> Iterator[tuple[str, str]]:

@@ -110,6 +110,29 @@ LSCPU = """{"lscpu": [
     {"field": "NUMA node(s):", "data": "2"}]}]}
 """
 
+#: The same without ``-J``.
+PLAIN_LSCPU = """Architecture:             x86_64
+  CPU op-mode(s):         32-bit, 64-bit
+CPU(s):                   8
+  On-line CPU(s) list:    0-7
+Vendor ID:                Example
+  Model name:             Example X2
+    Thread(s) per core:   2
+    Core(s) per socket:   2
+    Socket(s):            2
+    CPU max MHz:          2000.0000
+Caches (sum of all):
+  L1d:                    128 KiB (4 instances)
+  L2:                     4 MiB (4 instances)
+  L3:                     16 MiB (2 instances)
+NUMA:
+  NUMA node(s):           2
+  NUMA node0 CPU(s):      0,1,4,5
+  NUMA node1 CPU(s):      2,3,6,7
+Vulnerabilities:
+  Meltdown:               Mitigation; PTI
+"""
+
 #: Of a version that gives the size of one instance and no counts.
 OLD_LSCPU = """{"lscpu": [
   {"field": "Thread(s) per core:", "data": "1"},

@@ -12,6 +12,7 @@ import pytest
 from simsched.files.errors import ConfigurationError
 from simsched.machine import check_machine, load_machine
 from simsched.machine.facts import described, fact_formats, recognised
+from simsched.machine.facts.registry import read_facts
 from simsched.machine.model import Machine
 from tests.machine.facts import samples
 
@@ -139,6 +140,14 @@ def test_lscpu_and_numactl_make_machines_too(write: Write, tmp_path: Path) -> No
     old = machine_of(tmp_path, write("old.json", samples.OLD_LSCPU))
     assert [level.capacity_bytes for level in old.caches] == [32 << 10, 8 << 20]
     assert [len(set(level.core_instance.tolist())) for level in old.caches] == [4, 2]
+
+
+def test_plain_lscpu_says_what_its_json_says(write: Write) -> None:
+    plain, structured = write("l.txt", samples.PLAIN_LSCPU), write("l.json", samples.LSCPU)
+    assert read_facts(plain, None) == read_facts(structured, None)
+    missing = write("m.txt", samples.PLAIN_LSCPU.replace("Socket(s)", "Sockets"))
+    with pytest.raises(ConfigurationError, match=r"m\.txt: Socket\(s\): missing, accepted a"):
+        read_facts(missing, None)
 
 
 def test_devices_become_sockets_with_memory_of_their_own(write: Write, tmp_path: Path) -> None:
