@@ -39,6 +39,7 @@ from simsched.machine.model import Machine
 from simsched.names.parameters import parameters_of
 from simsched.names.shown import Shown
 from simsched.policy.contract.blocks import BlockPools
+from simsched.policy.contract.class_checks import check_class
 from simsched.policy.contract.counters import Counters as Counters
 from simsched.policy.contract.decisions import Exchange as Exchange
 from simsched.policy.contract.decisions import Move as Move
@@ -305,6 +306,7 @@ class Policy(Shown, Generic[S]):
 
     def __post_init__(self) -> None:
         name = own_name(type(self))
+        check_class(type(self), Policy, name)
         for key, parameter in parameters_of(type(self)).items():
             given = getattr(self, key)
             value = parameter.checked(given, f"policy {name}: parameter {key}")

@@ -1,0 +1,51 @@
+"""What is wrong with a policy class before any of its methods is called."""
+
+from __future__ import annotations
+
+from dataclasses import Field
+from functools import cache
+
+from simsched.files.errors import ConfigurationError, nearest_hint
+
+
+@cache
+def mistake(cls: type, contract: type) -> str | None:
+    """Return what a policy class has that nobody will ever look at.
+
+    Parameters
+    ----------
+    cls : type
+        Of the policy.
+    contract : type
+        The class with all hooks.
+
+    Returns
+    -------
+    str or None
+        What was found, and what is accepted.
+    """
+    own = [each for each in cls.__mro__ if each not in contract.__mro__]
+    hooks = sorted(name for name in vars(contract) if name.startswith("on_"))
+    for each in own:
+        for name, value in vars(each).items():
+            if isinstance(value, Field):
+                return (
+                    f"parameter {name}: found class {each.__name__} without a decorator, accepted "
+                    "@dataclass(frozen=True) above it"
+                )
+            if name.startswith("on_") and callable(value) and name not in hooks:
+                return (
+                    f"method {name}: found no such hook{nearest_hint(name, hooks)}; "
+                    f"accepted: {', '.join(hooks)}"
+                )
+    timed = cls.on_timer is not contract.on_timer  # type: ignore[attr-defined]
+    if timed and not any("timer_period_s" in vars(each) for each in own):
+        return "on_timer is never called: timer_period_s is missing, accepted: seconds above 0"
+    return None
+
+
+def check_class(cls: type, contract: type, name: str) -> None:
+    """Raise ConfigurationError if there is a :func:`mistake` in the class of a policy."""
+    found = mistake(cls, contract)
+    if found is not None:
+        raise ConfigurationError(f"policy {name}: {found}")
