@@ -236,6 +236,8 @@ def test_a_runtime_stands_for_hooks_of_the_policy_and_no_others() -> None:
     class Timed(Silent):
         """With a hook that the kernel would not call."""
 
+        timer_period_s = 1.0
+
         def on_timer(self, view: HookView, state: Any) -> tuple[()]:
             return ()
 
