@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import Field, dataclass, replace
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -136,7 +136,6 @@ def _policy(thing: Any) -> Given:
             f"policy: found {_kind(thing)}, accepted an object or class derived from "
             "simsched.Policy, or a name such as 'bats[sample_pages=8]'"
         )
-    _check_decorated(type(thing))
     spec = spec_of(thing)
     return Given(policy_label(thing), {**spec.params, "name": spec.name}, thing)
 
@@ -186,16 +185,6 @@ def _named(thing: Any) -> Any:
     """Return the name that an entry of a catalogue stands for; anything else as it is."""
     spec = getattr(thing, "spec", None)
     return spec if isinstance(spec, str) else thing
-
-
-def _check_decorated(cls: type[Policy]) -> None:
-    """Raise ConfigurationError when a class declares parameters and is no dataclass."""
-    bare = [name for name, value in vars(cls).items() if isinstance(value, Field)]
-    if bare:
-        raise ConfigurationError(
-            f"policy {cls.__name__}: parameter {bare[0]}: found on a class that is no dataclass, "
-            "accepted: @dataclass(frozen=True, kw_only=True) above the class"
-        )
 
 
 def policy_label(policy: Policy) -> str:

@@ -191,7 +191,7 @@ class Undecorated(PlacedPolicy):
         (3, {}, "policy: found 3 of type int, accepted an object or class derived from"),
         ([], {}, "policy: found none, accepted at least one"),
         (["cilk_a", "cilk_a"], {}, "policy: found 'cilk_a' twice, accepted: different labels"),
-        (Undecorated, {}, "parameter take: found on a class that is no dataclass"),
+        (Undecorated, {}, "parameter take: found class Undecorated without a decorator"),
         ("cilk_a", {"machine": "opteron46"}, "unknown machine 'opteron46'; did you mean"),
         ("cilk_a", {"machine": 3}, "machine: found 3 of type int"),
         ("cilk_a", {"workload": "fork_jion"}, "unknown workload 'fork_jion'; did you mean"),

@@ -31,7 +31,7 @@ def mistake(cls: type, contract: type) -> str | None:
             if isinstance(value, Field):
                 return (
                     f"parameter {name}: found class {each.__name__} without a decorator, accepted "
-                    "@dataclass(frozen=True) above it"
+                    "@dataclass(frozen=True, kw_only=True) above it"
                 )
             if name.startswith("on_") and callable(value) and name not in hooks:
                 return (
