@@ -6,9 +6,14 @@ import signal
 import threading
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from . import accuracy
+
+# No test fails because a computer is busy.
+hypothesis.settings.register_profile("unhurried", deadline=None)
+hypothesis.settings.load_profile("unhurried")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -137,7 +137,7 @@ def test_two_kinds_of_processors_share_the_work_fairly() -> None:
     assert work_bound(graph, [0, 1], np.array([10.0, 10.0])) == pytest.approx(1.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from(["fork_join", "layered_random", "heat", "cholesky", "stencil2d", "pagerank"]),
     st.sampled_from(["work_sharing", "cilk_a", "pfws"]),

@@ -201,7 +201,7 @@ def test_tasks_that_a_processor_cannot_run_are_none_for_it(backend: str) -> None
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6))
 def test_causes_add_up_for_random_programs(policy: type[Any], seed: int) -> None:
     expected, found = map(checked, on_both(policy, seed))

@@ -146,7 +146,7 @@ def test_iterations_are_joined_by_what_is_between_them(backend: str) -> None:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6))
 def test_the_path_has_no_gaps_for_random_programs(policy: type[Any], seed: int) -> None:
     expected, found = map(checked, on_both(policy, seed))

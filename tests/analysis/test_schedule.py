@@ -53,7 +53,7 @@ def both(graph: TaskGraph, policy: Any, changed: TaskGraph, machine: Machine) ->
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6))
 def test_as_it_is_it_takes_what_the_run_took(policy: type[Any], seed: int) -> None:
     for run in on_both(policy, seed):
@@ -65,7 +65,7 @@ def test_as_it_is_it_takes_what_the_run_took(policy: type[Any], seed: int) -> No
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_no_gain_exceeds_what_the_critical_path_has_of_it(policy: type[Any], seed: int) -> None:
     run = on_both(policy, seed)[1]

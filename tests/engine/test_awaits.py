@@ -225,7 +225,7 @@ def with_waits(workload: Workload, seed: int) -> Workload:
 SEEDS = st.integers(0, 2**32)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SEEDS, SEEDS, SEEDS)
 def test_backends_agree_on_random_instances(machine: int, workload: int, policy: int) -> None:
     program = with_waits(random_workload(workload), policy)

@@ -310,7 +310,7 @@ def test_spawn_orders_of_one_worker(backend: str) -> None:
     assert starts(1) == [0, 1, 2, 3, 4, 5, 6, 7]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(1, 6))
 def test_greedy_lists_keep_grahams_bounds(seed: int, workers: int) -> None:
     """Graham 1969: T_P <= T_1 / P + T_inf for every greedy schedule, and never less than either."""

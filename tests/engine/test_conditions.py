@@ -253,7 +253,7 @@ def with_changes(machine: Machine, seed: int) -> Machine:
 SEEDS = st.integers(0, 2**32)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SEEDS, SEEDS, SEEDS)
 def test_backends_agree_on_random_instances(machine: int, workload: int, policy: int) -> None:
     case = compare(

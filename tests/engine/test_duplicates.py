@@ -349,7 +349,7 @@ class Speculating(RandomPolicy):
 SEEDS = st.integers(0, 2**32)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SEEDS, SEEDS, SEEDS)
 def test_backends_agree_on_random_instances(machine: int, workload: int, policy: int) -> None:
     program = replace(random_workload(workload), init=None)
@@ -357,7 +357,7 @@ def test_backends_agree_on_random_instances(machine: int, workload: int, policy:
     assert case.difference == ""
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(SEEDS, SEEDS, SEEDS)
 def test_traces_are_sound(machine: int, workload: int, policy: int) -> None:
     program = replace(random_workload(workload), init=None)

@@ -39,7 +39,7 @@ def makespan_ns(graph: TaskGraph, policy: str, workers: int, backend: str, seed:
     return run.summary.makespan_ps / 1000
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SEEDS, st.integers(1, 9), st.sampled_from(POLICIES))
 def test_stealing_without_costs_keeps_the_greedy_bound(
     seed: int, workers: int, policy: str

@@ -122,7 +122,7 @@ def outcome(backend: str, machine: int, workload: int, limit_s: float) -> str:
     return str(done.summary.makespan_ps)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), st.integers(0, 2**32), st.sampled_from([1e-6, 3e-6, 1e-5, 1e-4]))
 def test_backends_agree_on_random_instances(machine: int, workload: int, limit_s: float) -> None:
     simpy, native = (outcome(name, machine, workload, limit_s) for name in ("simpy", "native"))

@@ -190,7 +190,7 @@ class RandomReplicas(RandomPolicy):
         return replace(update, plan=plan, move_block=empty, move_node=empty)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 2**32), st.integers(0, 2**32), st.integers(0, 2**32))
 def test_backends_agree_on_random_instances(on: int, workload: int, policy: int) -> None:
     case = compare(random_machine(on), random_workload(workload), RandomReplicas(choice=policy))

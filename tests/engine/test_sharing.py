@@ -84,7 +84,7 @@ def broken_rules(shared: Sharing) -> list[str]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, 2**32))
 def test_rates_are_max_min_fair_and_fit(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -106,7 +106,7 @@ def test_rates_are_max_min_fair_and_fit(seed: int) -> None:
     assert broken_rules(shared) == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.integers(0, 2**32), st.integers(0, 2**32), st.booleans())
 def test_no_resource_exceeds_its_capacity_at_any_time(
     machine: int, workload: int, policy: int, hooks: bool

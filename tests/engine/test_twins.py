@@ -16,7 +16,7 @@ from .instances import HookPolicy, RandomPolicy, WakingPolicy, random_machine, r
 
 SEEDS = st.integers(0, 2**32)
 POLICIES = st.sampled_from([RandomPolicy, HookPolicy, WakingPolicy])
-EXAMPLES = settings(max_examples=100, deadline=None)
+EXAMPLES = settings(max_examples=100)
 
 
 @EXAMPLES

@@ -31,7 +31,7 @@ POLICIES = {
 }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     machine=st.sampled_from(MACHINES),
     program=st.sampled_from(PROGRAMS),

@@ -75,13 +75,13 @@ def test_a_long_text_is_shortened_in_messages() -> None:
     assert "character 10003" in str(caught.value)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(NAMES, st.dictionaries(NAMES, VALUES, max_size=4))
 def test_what_is_written_is_read_again(name: str, params: dict[str, Any]) -> None:
     assert parse_spec("thing", format_spec(name, params)) == (name, params)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text(alphabet="ab=[],' \"1\n"))
 def test_any_text_is_a_spec_or_refused(text: str) -> None:
     try:

@@ -62,7 +62,7 @@ def test_blocks_of_tasks_are_named_once_in_order_of_access() -> None:
     assert blocks_of_tasks(graph, graph.block_bytes > 1) == [[2, 0], [0]]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_room_and_counters_are_those_of_the_admitted_tasks(data: st.DataObject) -> None:
     n_blocks, n_tasks = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 14))

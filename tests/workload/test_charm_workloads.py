@@ -31,7 +31,7 @@ def test_products_have_the_published_working_sets(name: str, gib: float) -> None
     assert 64 * graph.block_bytes[:rows].max() == pytest.approx(6 * GIB, rel=0.12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.tuples(*[st.integers(1, 5)] * 3), st.tuples(*[st.integers(1, 9)] * 3), st.booleans())
 def test_a_stencil_moves_the_bytes_that_its_documentation_says(
     grid: tuple[int, int, int], shape: tuple[int, int, int], allocate: bool

@@ -113,7 +113,7 @@ def test_counting_many_queens_is_refused() -> None:
         generate_workload("queens", {"queens": 13, "probes": 0})
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(1, 20), st.integers(1, 20)), min_size=1, max_size=8))
 def test_knapsack_finds_the_best_value(items: list[tuple[int, int]]) -> None:
     items.sort(key=lambda item: -item[1] / item[0])

@@ -139,7 +139,7 @@ def test_costs_of_the_benchmarks_are_drawn_in_the_order_of_tasks() -> None:
     assert independent.graph.ops[0].tolist() == [(0.5 + x) * 1e6 for x in bench_rng(9)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(1, 6), st.integers(1, 9), st.sampled_from([0.0, 0.1, 0.5, 1.0]), st.integers(0, 99)
 )

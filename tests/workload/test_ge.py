@@ -19,7 +19,7 @@ from simsched.workload.graph import Workload
 LOOPS = ("openmp_static", "manual_static", "offline_locality", "numalb")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.integers(2, 60),
     st.integers(4, 20),

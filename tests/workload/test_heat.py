@@ -96,7 +96,6 @@ def test_subtrees_that_fit_a_cache_of_6_mb(
     assert dict(zip(sizes.tolist(), counts.tolist(), strict=True)) == expected
 
 
-@settings(deadline=None)
 @given(st.integers(1, 400), st.integers(4, 40), st.booleans())
 def test_trees_are_those_of_the_recursive_program(rows: int, cutoff: int, irregular: bool) -> None:
     tree = grow(rows, unbalanced(cutoff) if irregular else equal_parts(2, cutoff))
@@ -167,7 +166,7 @@ PARAMETERS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(PARAMETERS)
 def test_bytes_are_those_counted_row_by_row(parameters: dict[str, int]) -> None:
     workload = generate_workload("heat", parameters)
@@ -199,7 +198,6 @@ def test_bytes_are_those_counted_row_by_row(parameters: dict[str, int]) -> None:
     assert graph.written_bytes.sum() == rows * line
 
 
-@settings(deadline=None)
 @given(st.integers(1, 200), st.integers(16, 1000), st.integers(16, 1000))
 def test_initialisation_writes_each_block_exactly(rows: int, block: int, leaf: int) -> None:
     parameters = {"rows": rows, "columns": 1, "block_bytes": block, "init_leaf_bytes": leaf}

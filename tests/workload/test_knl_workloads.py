@@ -83,7 +83,7 @@ def test_heat_has_the_published_number_of_subgraphs() -> None:
     assert graph.n_tasks == 2 * 224 * 1024 - 1
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 300), st.integers(1, 40), st.integers(0, 4), st.integers(1, 30))
 def test_a_convolution_moves_the_bytes_that_its_documentation_says(
     rows: int, columns: int, radius: int, leaf_rows: int

@@ -32,7 +32,7 @@ def test_without_allocating_stores_and_without_merging() -> None:
     assert (graph.join_access == graph.access_ptr[1:]).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 500), st.integers(3, 40), st.integers(3, 40), st.booleans())
 def test_every_task_moves_its_own_items(items: int, leaf: int, block: int, irregular: bool) -> None:
     parameters = {"items": items, "leaf_items": leaf, "block_items": block, "element_bytes": 2}

@@ -45,7 +45,7 @@ def test_the_published_16_gb_case() -> None:
     assert hot[0] > 20 * hot.mean()
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.fixed_dictionaries(
         {

@@ -152,7 +152,7 @@ def runs_to_the_end(
         ended |= may_end
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.integers(-1, 6), min_size=7, max_size=7),
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), max_size=5),

@@ -128,7 +128,7 @@ def task_self_s(document: dict[str, Any], n_workers: int) -> np.ndarray:
     return result * NS
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=SEEDS, backend=st.sampled_from(["native", "simpy"]))
 def test_random_runs_are_well_formed_and_come_back(
     seed: int, backend: str, tmp_path_factory: pytest.TempPathFactory

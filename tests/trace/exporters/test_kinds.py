@@ -224,7 +224,7 @@ def test_what_is_lost_is_drawn_and_not_read_as_a_task(tmp_path: Path) -> None:
     assert max(time for time, _ in ends.values()) > 4 * US
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6))
 def test_random_duplicates_kills_and_preemptions(
     seed: int, tmp_path_factory: pytest.TempPathFactory

@@ -159,7 +159,7 @@ class Paje:
         return sum(b - a for (a, v), b in zip(steps, ends, strict=True) if v.startswith(kind))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 10**6), backend=st.sampled_from(["native", "simpy"]))
 def test_random_runs_are_valid_and_keep_busy_times(
     seed: int, backend: str, tmp_path_factory: pytest.TempPathFactory

@@ -148,7 +148,7 @@ def test_the_time_of_a_worker_in_nested_slices_counts_once(tmp_path: Path) -> No
 
 
 @given(seed=st.integers(0, 10**6))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_nested_slices_conserve_time(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     rng = random.Random(seed)
     events: list[Event] = []

@@ -62,7 +62,7 @@ def check_counters(run: Run) -> None:
     assert np.all((cut == 0) | (ends == found.end_ps) | (acquire + spawn == 0))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(SEEDS, st.sampled_from(["native", "simpy"]))
 def test_intervals_add_up_to_the_counters(seed: int, backend: str) -> None:
     run = random_run(seed, backend)
@@ -78,7 +78,7 @@ def test_intervals_of_runs_that_are_hard_to_read(seed: int) -> None:
     check_counters(run)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SEEDS)
 def test_a_worker_does_one_thing_at_a_time(seed: int) -> None:
     run = random_run(seed, "native")

@@ -22,9 +22,7 @@ from simsched.trace.schema import EventKind
 
 MS = 10**9
 STATES = "Nature, ResourceId, Type, Start, End, Duration, Depth, Value, Size, Params, JobId\n"
-anyorder = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+anyorder = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def test_times_workers_edges_and_accesses(trace_rows, as_csv, write, events_of):

@@ -67,7 +67,7 @@ BLANKS = ("\n", "\n# x\n", "/* c */", "// d\n")
 WORDS = st.sampled_from([*NAMES, *MARKS, *BLANKS])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(words=st.lists(WORDS, max_size=12), strict=st.booleans())
 def test_statements_are_read_as_word_by_word(words, strict):
     """Those of one node or edge are read as a whole, which must not change what they mean."""
@@ -247,9 +247,7 @@ def test_name_that_xml_cannot_hold(generate_workload, tmp_path):
 
 
 @pytest.mark.parametrize(("write", "suffix"), [(write_graphml, ".graphml"), (write_dot, ".dot")])
-@settings(
-    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_mutated_files_raise_only_our_errors(
     data, write, suffix, generate_workload, accepted_or_refused, tmp_path

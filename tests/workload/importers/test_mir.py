@@ -226,9 +226,7 @@ def test_damaged_files(text, message, load):
         load(text=text)
 
 
-@settings(
-    max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_mutated_files_raise_only_our_errors(data, load, accepted_or_refused):
     rows = [row.split(",") for row in ROWS]

@@ -572,9 +572,7 @@ def _places(value, path=()):
         yield from _places(inner, (*path, key))
 
 
-@settings(
-    max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
-)
+@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_mutated_documents_raise_only_our_errors(data, load, accepted_or_refused):
     version = data.draw(st.sampled_from(["1.2", "1.3", "1.4", "1.5", "1.6"]))
