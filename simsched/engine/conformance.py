@@ -17,7 +17,7 @@ from simsched.files.errors import SimschedError
 from simsched.machine import list_machines, load_machine
 from simsched.machine.model import Machine
 from simsched.policy import list_policies, make_policy
-from simsched.policy.contract.base import Policy
+from simsched.policy.contract.base import FINE_HOOKS, Policy
 from simsched.trace.run import Run
 from simsched.trace.schema import EVENT_COLUMNS, EventKind
 from simsched.workload.graph import Workload
@@ -25,8 +25,6 @@ from simsched.workload.graph_files import is_graph_file, workload_spec
 from simsched.workload.presets import is_preset_file, list_presets, make_workload
 from simsched.workload.registry import find_workload, list_workloads
 
-#: Hooks that are called while tasks run.
-FINE_HOOKS = tuple(n for n in vars(Policy) if n.startswith("on_") and n != "on_iteration")
 #: More looks of a policy's timer than that, at the least, are too many for a comparison.
 MAX_LOOKS = 125
 #: A run in which no task ends for as many looks is given up, by both: slices of a thread scheduler

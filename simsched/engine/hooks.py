@@ -21,6 +21,7 @@ from simsched.engine.replication import refuse_copied
 from simsched.files.errors import PolicyError
 from simsched.policy.contract.base import (
     CHILD_FIRST,
+    FINE_HOOKS,
     PARENT_FIRST,
     AcquireOrder,
     EngineState,
@@ -47,8 +48,7 @@ NO_RECORDS: Sequence[Record] = ()
 CHECKED = (Transfer, Exchange, Wake, Move)  #: what means something only in a run, or together
 
 
-#: What is called while tasks run, and what a runtime stands for.
-CALLED = tuple(n for n in vars(Policy) if n.startswith("on_") and n != "on_iteration")
+#: What a runtime stands for.
 OF_RUNTIMES = ("on_ready", "on_start", "on_idle", "on_finish", "on_wake")
 
 
@@ -114,7 +114,7 @@ class PolicyHooks:
 
     def _refuse_other_hooks(self) -> None:
         """Refuse a runtime whose decisions are not those of the policy's hooks, and no others."""
-        own = {hook for hook in (*CALLED, "divide") if self._policy.overrides(hook)}
+        own = {hook for hook in (*FINE_HOOKS, "divide") if self._policy.overrides(hook)}
         if own != set(OF_RUNTIMES):
             raise PolicyError(
                 f"plan: runtime: found one with {', '.join(sorted(own)) or 'no hooks'}, accepted "

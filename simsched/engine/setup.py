@@ -19,15 +19,21 @@ from simsched.engine.stall import PROGRESS_LIMIT_S
 from simsched.files.errors import ModelError, PolicyError
 from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
-from simsched.policy.contract.base import Placement, Plan, PlanView, Policy, own_name, view_before
+from simsched.policy.contract.base import (
+    HOOKS,
+    Placement,
+    Plan,
+    PlanView,
+    Policy,
+    own_name,
+    view_before,
+)
 from simsched.policy.contract.blocks import check_pools
 from simsched.policy.contract.records import NO_SIZES, Accepted, accepts, check, said_of, told
 from simsched.policy.parts.shipped import is_shipped
 from simsched.workload.graph import TaskGraph, Workload
 
 MAX_PERIOD_S = 1e6  #: of a timer
-#: Methods of policies that are called while a program runs.
-CALLED = ("divide", *(name for name in vars(Policy) if name.startswith("on_")))
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +86,7 @@ class Setup:
         program = self.view.workload
         left_out = set() if program.iterations > 1 or program.init else {"on_iteration"}
         left_out |= set() if program.division else {"divide"}
-        return any(policy.overrides(name) for name in CALLED if name not in left_out)
+        return any(policy.overrides(name) for name in ("divide", *HOOKS) if name not in left_out)
 
     def resolved(self, plan: Plan, graph: TaskGraph) -> ResolvedPlan:
         """Return a plan for a graph as arrays; refuse one that does not fit it or the machine."""

@@ -213,6 +213,27 @@ def test_figures_are_pages_of_a_pdf_with_fonts_that_publishers_take(
     assert (tmp_path / "command.pdf").read_bytes() == pages
 
 
+def test_policies_that_are_marked_are_not_explained(explained: Result) -> None:
+    assert len([*result_pictures.differences(explained)]) == 1
+    for row in explained.rows:
+        if row["policy"] != explained.baseline:
+            row["misfits"] = "has nothing to decide"
+    assert [*result_pictures.differences(explained)] == []
+
+
+def test_sentences_on_several_places_name_them(
+    experiment: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = EXPERIMENT.replace("fork_join[depth=4]", "heat[rows=512]")
+    text = text.replace("workloads: [", 'workloads: [{name: "heat[rows=1024]", label: large}, ')
+    experiment.write_text(text)
+    assert main(["report", str(experiment), "--quiet", "-o", str(tmp_path / "f.pdf")]) == 0
+    sentences = capsys.readouterr().out.splitlines()[1:]
+    assert sentences
+    for sentence in sentences:
+        assert re.match(r"amd_4x_opteron8380 (forks|large): cilk_a and sharing <b>: ", sentence)
+
+
 def test_other_names_are_refused(result: Result, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"accepted: a name in \.html or \.pdf"):
         result.report(tmp_path / "report.txt")

@@ -560,3 +560,8 @@ class Policy(Shown, Generic[S]):
         """
         costs = [f.name for f in fields(self) if f.metadata.get("is_cost")]
         return {name: getattr(self, name) for name in costs if getattr(self, name) > 0.0}
+
+
+#: Every hook by name, and those that are called while tasks run.
+HOOKS = tuple(name for name in vars(Policy) if name.startswith("on_"))
+FINE_HOOKS = tuple(name for name in HOOKS if name != "on_iteration")

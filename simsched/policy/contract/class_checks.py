@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import Field
-from functools import cache
 
 from simsched.files.errors import ConfigurationError, nearest_hint
 
 
-@cache
 def mistake(cls: type, contract: type) -> str | None:
     """Return what a policy class has that nobody will ever look at.
 
