@@ -58,6 +58,9 @@ BANDWIDTH = Dimension("bandwidth", tuple(f"{unit}/s" for unit in _SIZE_UNITS), "
 SIZE = Dimension("size", _SIZE_UNITS, "4 GiB", zero_allowed=True)
 TIME = Dimension("time", ("ps", "ns", "us", "µs", "ms", "s"), "145 ns", zero_allowed=True)
 FREQUENCY = Dimension("frequency", ("Hz", "kHz", "MHz", "GHz", "THz"), "1.3 GHz")
+SPEED = Dimension(
+    "speed", (*FREQUENCY.units, "ops/s", "kops/s", "Mops/s", "Gops/s", "Tops/s"), "2.9 GHz"
+)
 
 
 def parse_bandwidth(text: object) -> float:
@@ -109,6 +112,11 @@ def parse_seconds(text: object) -> float:
 def parse_frequency(text: object) -> float:
     """Return a frequency such as ``"1.3 GHz"`` in hertz."""
     return float(_parse(text, FREQUENCY))
+
+
+def parse_speed(text: object) -> float:
+    """Return a speed such as ``"2.9 Gops/s"`` in operations per second; in hertz one a cycle."""
+    return float(_parse(text, SPEED))
 
 
 def format_bandwidth(bytes_per_s: float) -> str:

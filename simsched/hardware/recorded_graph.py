@@ -57,11 +57,11 @@ def prepare(
 
     How long tasks take comes, in this order, from the events (every task has a start and an end and
     spawns nothing; `own`, or the graph states no speed), from the speed that the graph states
-    (``reference_speed``, or the clock of a file that counts cycles), from the machine's kernels.
+    (``reference_speed``), from the machine's kernels.
     In the first two cases accesses and initialisation are dropped.
     """
     graph = workload.graph
-    speed = stated_speed(recording, workload)
+    speed = stated_speed(workload)
     flat = len(graph.child) == 0 and workload.iterations == 1
     if flat and timeline.placed.all() and (own or speed is None):
         took_ps = (timeline.end_ps - timeline.start_ps).astype(np.float64)
@@ -99,9 +99,9 @@ def prepare(
     return _with_transfers(prepared, messages, machine) if own and messages else prepared
 
 
-def stated_speed(recording: Recording, workload: Workload) -> float | None:
+def stated_speed(workload: Workload) -> float | None:
     """Return the operations per second at which the graph's operations take what was measured."""
-    stated = workload.parameters.get("reference_speed", recording.details.get("clock_hz"))
+    stated = workload.parameters.get("reference_speed")
     return float(stated) if isinstance(stated, int | float) and stated > 0 else None
 
 

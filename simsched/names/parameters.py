@@ -17,13 +17,14 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, Literal
 
 from simsched.files.errors import ConfigurationError, unknown_name, with_article
-from simsched.files.units import parse_size
+from simsched.files.units import SPEED, Dimension, parse_size, parse_speed
 from simsched.names.arguments import plain
 
 MIB = 2**20
 REQUIRED: Any = inspect.Parameter.empty  #: in place of a default: a value has to be given
 MAX_FLOAT = 2**1023  #: whole numbers from there on may be no float
 _SWITCHES = {"yes": True, "true": True, "no": False, "false": False}
+_PARSERS: dict[Dimension | None, Callable[[object], float]] = {SPEED: parse_speed}
 _WORDS = {bool: "true or false", str: "text", list: "a list", dict: "a mapping", object: "a value"}
 
 
@@ -49,6 +50,8 @@ Count = Annotated[int, Bounds(1, 2**31 - 1)]
 Size = Annotated[int, Bounds(1, 2**50)]
 SizeOrZero = Annotated[int, Bounds(0, 2**50)]
 Cost = Annotated[float, Bounds(0)]
+#: Operations per second. Text has a unit; a number below is one of GHz or MHz that lacks its unit.
+OpsPerS = Annotated[float | str, Bounds(10**6), SPEED]
 Fraction = Annotated[float, Bounds(0, 1)]
 
 
@@ -66,6 +69,7 @@ class Parameter:
     #: whether a mapping with a value for each kind of processor is accepted in place of one value
     by_kind: bool = False
     words: str = ""  # what a message says of a text that has a form of its own
+    dimension: Dimension | None = None  # of a number that may also be text with a unit
 
     @property
     def is_size(self) -> bool:
@@ -81,6 +85,8 @@ class Parameter:
             kind = "a whole" if self.type is int else "a" if self._is_unlimited else "a finite"
             text = f"{kind} number" + (f", {self.bounds}" if self.bounds != Bounds() else "")
             text += ", or text such as '2 MiB'" if self.is_size else ""
+            if self.dimension is not None:
+                text += f", or text with a unit such as '{self.dimension.example}'"
         else:
             text = _WORDS.get(self.type) or with_article(self.type)
         return f"{text}, or null" if self.optional else text
@@ -94,9 +100,10 @@ class Parameter:
             return {kind: one.checked(value[kind], f"{where}.{kind}") for kind in value}
         if self.type in (int, float, bool):
             value = plain(value)
-        if self.is_size and isinstance(value, str):
+        parse = parse_size if self.is_size else _PARSERS.get(self.dimension)
+        if parse is not None and isinstance(value, str):
             try:
-                value = parse_size(value)
+                value = parse(value)
             except ValueError as error:
                 raise ConfigurationError(f"{where}: {error}") from error
         if self.type is float and isinstance(value, int) and not isinstance(value, bool):
@@ -163,7 +170,7 @@ def parameters_of(
     found = {}
     for name, item in inspect.signature(thing).parameters.items():
         if item.kind is item.KEYWORD_ONLY:
-            found[name] = parameter = _of_hint(name, hints[name], item.default)
+            found[name] = parameter = of_hint(name, hints[name], item.default)
             if parameter.type in (list, dict) and not lenient:
                 raise ValueError(f"parameter {name}: type {hints[name]} is not supported")
             if parameter.default is REQUIRED and not lenient:
@@ -205,21 +212,26 @@ def _of_field(field: Field[Any]) -> Parameter:
     return Parameter(field.name, kind, default, Bounds(low, high), tuple(choices or ()))
 
 
-def _of_hint(name: str, hint: Any, default: object) -> Parameter:
+def of_hint(name: str, hint: Any, default: object = REQUIRED) -> Parameter:
     """Return a parameter as its type hint describes it."""
     bounds, optional, item, by_kind = Bounds(), False, None, False
     choices: tuple[str, ...] = ()
-    words = ""
+    words, dimension = "", None
     for _ in range(3):
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if origin is Annotated:
             bounds = next((extra for extra in arguments[1:] if isinstance(extra, Bounds)), bounds)
             words = next((extra for extra in arguments[1:] if isinstance(extra, str)), words)
+            dimension = next(
+                (extra for extra in arguments[1:] if isinstance(extra, Dimension)), None
+            )
             hint = arguments[0]
         elif origin in (types.UnionType, typing.Union):
             mapping = [kind for kind in arguments if typing.get_origin(kind) is Mapping]
             kinds = [kind for kind in arguments if kind not in (types.NoneType, *mapping)]
-            optional, by_kind = types.NoneType in arguments, bool(mapping)
+            if dimension is not None:
+                kinds.remove(str)
+            optional, by_kind = optional or types.NoneType in arguments, by_kind or bool(mapping)
             hint = kinds[0] if len(kinds) == 1 else hint
         elif origin is Literal:
             choices, hint = arguments, str
@@ -227,4 +239,6 @@ def _of_hint(name: str, hint: Any, default: object) -> Parameter:
             item, hint = arguments[0] if origin is list else None, origin
     if hint not in (int, float, bool, str, list, dict):
         raise ValueError(f"parameter {name}: type {hint} is not supported")
-    return Parameter(name, hint, default, bounds, choices, optional, item, by_kind, words)
+    return Parameter(
+        name, hint, default, bounds, choices, optional, item, by_kind, words, dimension
+    )

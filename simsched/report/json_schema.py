@@ -264,6 +264,7 @@ def _values(parameter: Parameter) -> Json:
         found["default"] = parameter.default
     others = [{"type": "null"}] if parameter.optional else []
     others += [_SIZE({})] if parameter.is_size else []
+    others += [{"type": "string"}] if parameter.dimension is not None else []
     return {"anyOf": [found, *others]} if others else found
 
 

@@ -77,4 +77,12 @@ def export_graphml(recording: Recording, path: Path, *, iteration: int | None = 
     graph.graph["times_of_iteration"] = chosen
     write_networkx(graph, path)
     left = len(accepted) - 1
-    return [f"the times of {left} other iterations are not written"] if left else []
+    remarks = [f"the times of {left} other iterations are not written"] if left else []
+    about = workload.parameters
+    speed, source = about.get("reference_speed"), str(about.get("reference_speed_source"))
+    if isinstance(speed, int | float) and source.startswith("default"):
+        remarks.append(
+            f"tasks last as measured on processors of {speed / 1e9:g} Gops/s; "
+            f"on others with the option reference_speed: {path.name}[reference_speed=2.9 GHz]"
+        )
+    return remarks

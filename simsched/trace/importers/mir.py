@@ -17,6 +17,7 @@ has ended. Workers are the cores that ran something.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,7 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
     counts = {INNER: workload.graph.n_tasks - len(leaves), OVERLAP: int(wrong.sum())}
     aside = {reason: count for reason, count in counts.items() if count}
     n_tasks = workload.graph.n_tasks
+    speed = {"reference_speed": hertz, "reference_speed_source": "option clock"}
     return Recording(
         name=workload.name,
         trace=make_trace(
@@ -80,7 +82,7 @@ def import_mir_recording(path: Path, *, clock: str | None = None) -> Recording:
         class_names=workload.graph.class_names,
         worker_names=tuple(f"core {core}" for core in measured.cores.tolist()),
         worker_core=measured.cores.astype(np.int32),
-        workload=workload,
+        workload=replace(workload, parameters={**workload.parameters, **speed}),
         details={
             "unit_of_times": "cycle",
             "clock_hz": hertz,

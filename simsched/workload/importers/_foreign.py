@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from simsched.files.errors import GraphError, shown, unknown_name
+from simsched.names.parameters import OpsPerS
 from simsched.workload.arrays import FloatArray, Int64Array
 from simsched.workload.builder import accesses, adjacency, build_graph
 from simsched.workload.graph import Workload
 from simsched.workload.importers._attributes import plain
 from simsched.workload.importers._columns import NamedGraph, Rows
-from simsched.workload.importers._given_costs import DEFAULT_SPEED, TaskCost, given_ops
+from simsched.workload.importers._given_costs import DEFAULT_SPEED, TaskCost, given_ops, ops_per_s
 from simsched.workload.importers._naming import check_ends, check_named
 from simsched.workload.importers._source import number
 
@@ -24,7 +25,7 @@ ONLY_KIND = "cpu"  #: kind of processors for which the one cost of a graph holds
 NO_DATA = -1  #: bytes of an edge that only orders its tasks, as SimGrid writes them
 
 Cost = str | Mapping[str, str]
-Speed = float | Mapping[str, float]
+Speed = OpsPerS | Mapping[str, OpsPerS]
 
 
 @dataclass(frozen=True)
@@ -214,15 +215,9 @@ def _speeds(
         if kind not in costs:
             problem = unknown_name("kind of processor", kind, costs)
             raise GraphError(f"{source}: option reference_speed.{kind}: {problem}")
-    return {kind: _speed(given.get(kind), f"{source}: option reference_speed") for kind in costs}
-
-
-def _speed(value: float | None, where: str) -> float:
-    """Return operations per second; a speed of 0 would make all tasks free."""
-    speed = number(DEFAULT_SPEED if value is None else value, where)
-    if speed == 0:
-        raise GraphError(f"{where}: found 0, accepted more than 0 ops/s")
-    return speed
+    said = {kind: each for kind, each in given.items() if each is not None}
+    where = f"{source}: option reference_speed"
+    return {kind: ops_per_s(said.get(kind, DEFAULT_SPEED), where) for kind in costs}
 
 
 def _names(rows: Rows) -> str:

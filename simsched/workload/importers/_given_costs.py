@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
-from simsched.files.errors import ConfigurationError, shown, unknown_name
+from simsched.files.errors import ConfigurationError, GraphError, shown, unknown_name
 from simsched.files.units import parse_seconds
+from simsched.names.parameters import OpsPerS, of_hint
 from simsched.workload.importers._source import number
 
 DEFAULT_SPEED = 1e9
 AMOUNT = "a cost with its unit, such as '1 ms' or '2e6 ops'"
 TaskCost = Annotated[str, AMOUNT] | Mapping[str, str]
+_SPEED = of_hint("reference_speed", OpsPerS)
 
 
 def given_ops(
@@ -44,6 +46,14 @@ def given_ops(
         for name, text in task_cost.items()
     }
     return [ops[name] for name in classes]
+
+
+def ops_per_s(speed: OpsPerS, where: str) -> float:
+    """Return the operations per second that a number or a text such as ``2.9 GHz`` stands for."""
+    try:
+        return float(_SPEED.checked(speed, where))
+    except ConfigurationError as error:
+        raise GraphError(str(error)) from error
 
 
 def _ops(text: object, ops_per_s: float, where: str) -> float:

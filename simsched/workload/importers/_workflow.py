@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from simsched.files.errors import ConfigurationError, GraphError
+from simsched.files.errors import GraphError
+from simsched.names.parameters import OpsPerS
 from simsched.workload.builder import Accesses, adjacency, build_graph, listed_accesses
 from simsched.workload.graph import TaskGraph
 from simsched.workload.importers._file_edges import file_edges
-from simsched.workload.importers._given_costs import DEFAULT_SPEED, TaskCost, given_ops
+from simsched.workload.importers._given_costs import DEFAULT_SPEED, TaskCost, given_ops, ops_per_s
 from simsched.workload.importers._naming import check_named
 from simsched.workload.importers._source import number
 
@@ -72,7 +73,7 @@ def workflow_graph(
     path: Path,
     *,
     ids_first: bool,
-    reference_speed: float | None,
+    reference_speed: OpsPerS | None,
     task_cost: TaskCost | None,
 ) -> tuple[TaskGraph, dict[str, object]]:
     """Return the graph of a workflow, and choices and counts for `Workload.parameters`.
@@ -151,14 +152,10 @@ def _ops(
     return ops, {"task_cost": task_cost, "tasks_of_task_cost": len(missing)}
 
 
-def _speed(path: Path, workflow: Workflow, given: float | None) -> tuple[float, str]:
+def _speed(path: Path, workflow: Workflow, given: OpsPerS | None) -> tuple[float, str]:
     """Return operations per second and where the number comes from."""
     if given is not None:
-        where = f"{path}: option reference_speed"
-        speed = number(given, where)
-        if speed == 0:
-            raise ConfigurationError(f"{where}: found 0, accepted more than 0 ops/s")
-        return speed, "option"
+        return ops_per_s(given, f"{path}: option reference_speed"), "option"
     if workflow.speeds_hz:
         found = len(workflow.speeds_hz)
         return statistics.median(

@@ -34,6 +34,7 @@ import numpy as np
 from simsched.files.bounded import read_text
 from simsched.files.errors import ConfigurationError, GraphError, nearest_hint, shown
 from simsched.files.units import PS_PER_S
+from simsched.names.parameters import OpsPerS
 from simsched.workload.builder import LAST_ARRIVAL_S
 from simsched.workload.graph import Workload
 from simsched.workload.importers._columns import NamedGraph
@@ -99,7 +100,7 @@ def _looks_like_batch_tasks(head: bytes) -> bool:
 
 @importer("alibaba", suffixes=(".csv", ".csv.gz"), recognises=_looks_like_batch_tasks)
 def import_alibaba(
-    path: Path, *, job: str | None = None, reference_speed: float | None = None
+    path: Path, *, job: str | None = None, reference_speed: OpsPerS | None = None
 ) -> Workload:
     """Batch jobs of Alibaba's cluster trace of 2018 (batch_task.csv).
 
@@ -109,7 +110,7 @@ def import_alibaba(
         The file or some of its rows, gzip or not.
     job : str, optional
         The only job that is read; by default all arrive as they did.
-    reference_speed : float, optional
+    reference_speed : float or str, optional
         Operations per second that turn seconds into operations, 10**9 by default.
     """
     jobs = _jobs(path, job)

@@ -22,6 +22,7 @@ import re
 from pathlib import Path
 
 from simsched.files.errors import GraphError, shown
+from simsched.names.parameters import OpsPerS
 from simsched.workload.graph import Workload
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers._workflow import (
@@ -46,7 +47,7 @@ def _looks_like_dax(head: bytes) -> bool:
 
 @importer("dax", suffixes=(".dax", ".dax.gz"), recognises=_looks_like_dax)
 def import_dax(
-    path: Path, *, reference_speed: float | None = None, task_cost: TaskCost | None = None
+    path: Path, *, reference_speed: OpsPerS | None = None, task_cost: TaskCost | None = None
 ) -> Workload:
     """Pegasus DAX: abstract workflows in XML, versions 2 and 3.
 
@@ -54,7 +55,7 @@ def import_dax(
     ----------
     path : Path
         The file, gzip or not.
-    reference_speed : float, optional
+    reference_speed : float or str, optional
         Operations per second that turn run times into operations, 10**9 by default.
     task_cost : str or mapping of str to str, optional
         Cost with its unit, such as "1 ms" or "2e6 ops", of jobs without a run time; a mapping has

@@ -53,8 +53,8 @@ def import_dot(
     path : Path
         The file, gzip or not.
     cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost
-        As for :func:`~simsched.workload.importers.from_networkx`; not for our own files. Numbers
-        may be quoted.
+        As for :func:`~simsched.workload.importers.from_networkx`; of our own files only
+        `reference_speed`. Numbers may be quoted.
     """
     from simsched.workload.importers._dot_syntax import parse_dot
     from simsched.workload.importers._runtime_dumps import LABEL, tidied

@@ -50,7 +50,8 @@ def import_graphml(
     path : Path
         The file, gzip or not. Of several graphs in it only one is accepted.
     cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost
-        As for :func:`~simsched.workload.importers.from_networkx`; not for our own files.
+        As for :func:`~simsched.workload.importers.from_networkx`; of our own files only
+        `reference_speed`.
     """
     return from_networkx(
         _parse(path, read_text(path, GraphError)),

@@ -30,6 +30,7 @@ from simsched.workload.importers._columns import NamedGraph, Rows, named_graph
 from simsched.workload.importers._foreign import Cost, Meaning, Speed, read_foreign
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers._naming import check_ends, check_named
+from simsched.workload.importers._stated_speed import at_speed
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -118,8 +119,9 @@ def from_networkx(
 ) -> Workload:
     """Return the workload that a NetworkX graph describes.
 
-    A graph that :func:`to_networkx` made needs no options. For any other, nodes are tasks, edges
-    are dataflow, and what the attributes mean has to be said; nothing is guessed from their names.
+    A graph that :func:`to_networkx` made takes no option but `reference_speed`. For any other,
+    nodes are tasks, edges are dataflow, and what the attributes mean has to be said; nothing is
+    guessed from their names.
 
     Parameters
     ----------
@@ -131,9 +133,11 @@ def from_networkx(
         processor, named as machines name it; infinity means that a task cannot run there.
     cost_unit : {"ops", "s", "ms", "us", "ns"}, optional
         Its unit.
-    reference_speed : float or mapping of str to float, optional
-        Operations per second that turn times into operations, 10**9 by default; only with a unit of
-        time. A mapping has speeds for some of the kinds of processors.
+    reference_speed : float or str, or mapping of str to these, optional
+        Operations per second that turn times into operations, 10**9 by default, or text with a unit
+        such as "2.9 GHz"; only with a unit of time. A mapping has speeds for some of the kinds of
+        processors. Of a graph that `to_networkx` made, the measured times of an imported trace are
+        turned into operations of this speed.
     edge_bytes : str, optional
         Edge attribute with the bytes that go from a task to its successor: one block per edge,
         written by the one and read by the other. Without it no data are moved, nor by edges that
@@ -177,12 +181,15 @@ def read_named(graph: NamedGraph, meaning: Meaning, source: str) -> Workload:
         graph.remove_quotes()
     if "simsched_format" not in graph.about:
         return read_foreign(graph, meaning, source)
-    if meaning.given:
-        raise GraphError(
-            f"{source}: found the option {meaning.given[0]}, "
-            "accepted none: the graph is simsched's own"
-        )
-    return _read_own(graph, source)
+    for option in meaning.given:
+        if option != "reference_speed":
+            raise GraphError(
+                f"{source}: found the option {option}, accepted none but reference_speed: the "
+                "graph is simsched's own"
+            )
+    workload = _read_own(graph, source)
+    speed = meaning.reference_speed
+    return workload if speed is None else at_speed(workload, speed, source)
 
 
 def _read_own(graph: NamedGraph, source: str) -> Workload:

@@ -56,7 +56,8 @@ def import_node_link(
     path : Path
         The file, gzip or not; edges under ``links`` or ``edges``.
     cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost
-        As for :func:`~simsched.workload.importers.from_networkx`; not for our own files.
+        As for :func:`~simsched.workload.importers.from_networkx`; of our own files only
+        `reference_speed`.
     """
     meaning = Meaning(cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost)
     return read_named(_graph(read_json(path)), meaning, str(path))

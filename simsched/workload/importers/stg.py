@@ -26,6 +26,7 @@ import numpy as np
 
 from simsched.files.bounded import read_text
 from simsched.files.errors import GraphError, shown
+from simsched.names.parameters import OpsPerS
 from simsched.workload.graph import Workload
 from simsched.workload.importers._columns import NamedGraph, sizes
 from simsched.workload.importers._foreign import Meaning, read_foreign
@@ -85,7 +86,7 @@ def import_stg(
     path: Path,
     *,
     cost_unit: str | None = None,
-    reference_speed: float | None = None,
+    reference_speed: OpsPerS | None = None,
     bytes_per_unit: float | None = None,
 ) -> Workload:
     """Graphs of the Standard Task Graph Set, with and without communication.
@@ -96,7 +97,7 @@ def import_stg(
         The file, gzip or not.
     cost_unit : {"ops", "s", "ms", "us", "ns"}
         What one unit time is; has to be given.
-    reference_speed : float, optional
+    reference_speed : float or str, optional
         Operations per second that turn times into operations, 10**9 by default; only with a unit of
         time.
     bytes_per_unit : float, optional

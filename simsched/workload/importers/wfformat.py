@@ -39,6 +39,7 @@ from typing import Literal
 
 from simsched.files.errors import GraphError
 from simsched.files.json_members import members
+from simsched.names.parameters import OpsPerS
 from simsched.workload.graph import Workload
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers._json import Value, read_json
@@ -71,7 +72,7 @@ def _looks_like_wfformat(head: bytes) -> bool:
 def import_wfformat(
     path: Path,
     *,
-    reference_speed: float | None = None,
+    reference_speed: OpsPerS | None = None,
     size_unit: Literal["bytes", "kB"] | None = None,
     task_cost: TaskCost | None = None,
 ) -> Workload:
@@ -81,7 +82,7 @@ def import_wfformat(
     ----------
     path : Path
         The file, gzip or not.
-    reference_speed : float, optional
+    reference_speed : float or str, optional
         Operations per second that turn run times into operations; by default the median clock speed
         of the machines in the file, or 10**9.
     size_unit : {"bytes", "kB"}, optional
