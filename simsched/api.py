@@ -271,7 +271,12 @@ def load_experiment(experiment: str | Path | Mapping[str, Any]) -> Document:
     """
     if isinstance(experiment, Mapping):
         return Document(None, plain(experiment))
-    return read_named("experiment", experiment, data_dir("experiments"))
+    from simsched.report.uses import expect_experiment, saying_use
+
+    with saying_use(str(experiment), "an experiment", "experiment"):
+        document = read_named("experiment", experiment, data_dir("experiments"))
+    expect_experiment(document)
+    return document
 
 
 def list_experiments() -> list[str]:

@@ -303,8 +303,10 @@ def check(
 ) -> None:
     """Check a file without running it and say what it contains."""
     from simsched.report.check import check_file
+    from simsched.report.uses import OF_YAML, saying_use
 
-    lines, warnings = check_file(file, complete=strict)
+    with saying_use(file, "a machine, a workload, an experiment, ...", "graph", "code", *OF_YAML):
+        lines, warnings = check_file(file, complete=strict)
     if strict and warnings:
         raise ConfigurationError("; ".join(warnings))
     warn(warnings, quiet=quiet)

@@ -58,8 +58,10 @@ def show_machine(
         _say("machine", name, lambda: machine_description(load_machine(name)), as_json=as_json)
         return
     from simsched.machine.draw import draw_machine
+    from simsched.report.uses import saying_use
 
-    with noticing_paths(name, "a machine, by name or in a file"):
+    accepted = "a machine, by name or in a file"
+    with saying_use(name, accepted, "machine"), noticing_paths(name, accepted):
         machine = load_machine(name)
     if draw.suffix not in (".png", ".svg", ".pdf"):
         accepted = "a name that ends in .png, .svg or .pdf"
@@ -71,8 +73,15 @@ def show_machine(
 def _say(kind: str, name: str, describe: Callable[[], Description], *, as_json: bool) -> None:
     """Print a description of something that has a name or is in a file."""
     from simsched.report import json_document, terminal
+    from simsched.report.uses import saying_use
 
-    with noticing_paths(name, f"a {kind}, by name or in a file"):
+    accepted = f"a {kind}, by name or in a file"
+    kinds = {
+        "machine": ("machine",),
+        "policy": ("code",),
+        "workload": ("graph", "workload", "code"),
+    }
+    with saying_use(name, accepted, *kinds[kind]), noticing_paths(name, accepted):
         found = describe()
     if as_json:
         print_json(json_document.document(found))
