@@ -6,6 +6,8 @@ cache levels. Definitions that need more than a line are at the functions that c
 
 from __future__ import annotations
 
+import re
+
 COLUMNS: dict[str, dict[str, str]] = {
     "Time": {
         "makespan_s": "from the start of the run, the initialisation included, to its end",
@@ -188,6 +190,28 @@ COLUMNS: dict[str, dict[str, str]] = {
         "simulated_per_wall_s": "simulated over wall seconds",
     },
 }
+
+#: What other machines may have in place of `<kind>` and `<level>`.
+_PARTS = {
+    "<kind>": ("(dram|hbm|nvm|gpu)", "memory of kind {}"),
+    "<level>": ("(l[1-4])", "a cache {}"),
+}
+
+
+def other_part(name: str) -> str:
+    """Return what a machine needs for runs to have a column, empty for columns of no such part.
+
+    >>> other_part("remote_hbm_bytes"), other_part("remote_bytes")
+    ('memory of kind HBM', '')
+    """
+    for group in COLUMNS.values():
+        for column in group:
+            for mark, (pattern, part) in _PARTS.items():
+                found = mark in column and re.fullmatch(column.replace(mark, pattern), name)
+                if found:
+                    return part.format(found[1].upper())
+    return ""
+
 
 BOUNDS = tuple(COLUMNS["Lower bounds"])
 #: Of programs with services and with jobs, the columns that hold one number.

@@ -58,6 +58,7 @@ def _labelled(what: str, things: Any, resolve: Callable[[Any], Given]) -> list[G
         found = [replace(resolve(thing), label=str(label)) for label, thing in things.items()]
     else:
         single = isinstance(things, str | PathLike | Mapping) or not isinstance(things, Iterable)
+        single = single or _is_networkx(things)
         found = _apart([resolve(thing) for thing in ([things] if single else things)])
     if not found:
         raise ConfigurationError(f"{what}: found none, accepted at least one")
@@ -120,8 +121,10 @@ def _workload(thing: Any) -> Given:
     if isinstance(thing, str | PathLike) or _is_entry(thing):
         entry = {"file": str(thing)} if isinstance(thing, PathLike) else thing
         return _by_entry(entry, WorkloadEntry, workload_entry)
+    hint = "; simsched.workload.importers.from_networkx returns the Workload of such a graph"
     raise ConfigurationError(
         f"workload: found {_kind(thing)}, accepted a Workload, a TaskGraph, a name or a Path"
+        f"{hint * _is_networkx(thing)}"
     )
 
 
@@ -179,6 +182,11 @@ def sweep(policy: Any, **values: Iterable[Any]) -> list[Policy]:
 
 def _kind(thing: Any) -> str:
     return f"{thing!r:.60} of type {type(thing).__name__}"
+
+
+def _is_networkx(thing: Any) -> bool:
+    """Return whether something is a graph of NetworkX, or of a class derived from its own."""
+    return any(cls.__module__.startswith("networkx.") for cls in type(thing).__mro__)
 
 
 def _named(thing: Any) -> Any:

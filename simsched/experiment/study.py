@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from simsched.analysis.columns import other_part
 from simsched.analysis.metrics import metric_names
 from simsched.experiment.cells import MEASURED, Cell
 from simsched.experiment.fingerprint import content_key, machine_digest, policy_digest
@@ -214,7 +215,12 @@ class _Builder:
             self.experiment = self.experiment.model_copy(update=update)
         for position, name in enumerate(self.experiment.metrics):
             if name not in known:
-                self.document.fail(("metrics", position), unknown_name("metric", name, known))
+                problem = unknown_name("metric", name, known)
+                part = other_part(name)
+                if part:
+                    where = ", ".join(machine.label for machine in machines)
+                    problem += f"; no machine of the experiment has {part} ({where})"
+                self.document.fail(("metrics", position), problem)
 
     def add(
         self, values: dict[str, Any], document: Document, combined: Combined | Experiment

@@ -182,8 +182,8 @@ class TaskGraph(GraphArrays):
         Raises
         ------
         GraphError
-            An unknown block or mode, a block that a task names twice, another number of tasks than
-            of `ops`, and what `validate` finds.
+            Something of another form, an unknown block or mode, a block that a task names twice,
+            another number of tasks than of `ops`, and what `validate` finds.
 
         Examples
         --------
@@ -193,7 +193,10 @@ class TaskGraph(GraphArrays):
         [[1, 2], [3], [3], []]
         """
         found = dependences(uses, block_bytes)
-        graph = cls.build(ops, **found, block_bytes=list(block_bytes.values()), **arrays)
+        try:
+            graph = cls.build(ops, **found, block_bytes=list(block_bytes.values()), **arrays)
+        except (ValueError, OverflowError) as error:
+            raise GraphError(f"found arrays of other values than build takes: {error}") from error
         if graph.n_tasks != len(uses):
             raise GraphError(
                 f"uses: found {len(uses)} tasks, accepted {graph.n_tasks}, as many as ops"

@@ -247,3 +247,18 @@ def test_a_graph_that_cannot_be_executed_and_data_that_do_not_fit() -> None:
     tight = replace(machine, nodes=tuple(replace(n, capacity_bytes=1) for n in machine.nodes))
     with pytest.raises((ConfigurationError, ModelError), match="accepted at most"):
         run("cilk_a", tight, "heat[rows=64,columns=64]")
+
+
+def test_a_networkx_graph_is_not_a_workload_yet():
+    import networkx as nx
+
+    graph = nx.DiGraph([("a", "b")])
+    for given in (graph, [graph], {"mine": graph}):
+        with pytest.raises(ConfigurationError, match=r"importers\.from_networkx returns the Workl"):
+            simsched.run("opteron48", given, "cilk")
+
+
+def test_a_metric_of_memory_that_no_machine_has_says_so():
+    for name, part in (("hbm_percent", "memory of kind HBM"), ("l3_hits", "a cache L3")):
+        with pytest.raises(ConfigurationError, match=f"no machine of the experiment has {part}"):
+            simsched.run("samr_cluster_slow", "fork_join[depth=2]", "cilk", metrics=[name])

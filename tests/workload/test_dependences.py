@@ -95,3 +95,25 @@ def test_other_arrays_are_passed_on() -> None:
     assert graph.priority is not None
     assert graph.priority.tolist() == [5, 6]
     assert graph.succ.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0], [[("a", "read")]], {"a": "big"}), "block_bytes: 'a': found 'big', accepted whole"),
+        (([1.0], [[("a", "read")]], {"a": 4.5}), "block_bytes: 'a': found 4.5"),
+        (([1.0], [[("a", "read")]], {"a": 2**70}), "block_bytes: 'a': found 1180"),
+        (([1.0], [[("a", "read")]], [4]), "block_bytes: found .4., accepted a mapping"),
+        (([1.0], [[("a",)]], SIZES), "task 0: found .*accepted pairs of a block and a use"),
+        (([1.0], ["ab"], SIZES), "task 0: found 'ab', accepted pairs"),
+        (([1.0], [None], SIZES), "task 0: found nothing, accepted pairs"),
+        (([1.0], [[(["a"], "read")]], SIZES), "task 0: found .*accepted pairs"),
+        (([1.0], 5, SIZES), "uses: found 5, accepted a list for each task"),
+        (([1.0], np.array([1]), SIZES), "uses: found .1., accepted a list"),
+        ((["x"], [[]], SIZES), "found arrays of other values than build takes: .*'x'"),
+    ],
+)
+def test_input_of_another_form_is_one_message(arguments, message):
+    """These were ValueErrors, TypeErrors and OverflowErrors of Python and NumPy."""
+    with pytest.raises(GraphError, match=message):
+        TaskGraph.from_accesses(*arguments)
