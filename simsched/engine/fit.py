@@ -72,6 +72,8 @@ def rehearse(
     with said_of("plan"):
         plan = policy.plan(setup.view, setup.state, first)
         resolved = setup.resolved(plan, first)
+        if not plan.acquire and plan.runtime is None and not policy.overrides("on_timer"):
+            raise PolicyError("acquire: found no step, accepted at least one: nobody takes a task")
     return misfits(setup, policy, plan, resolved, first)
 
 

@@ -231,3 +231,15 @@ def test_what_a_policy_plans_is_checked(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=re.escape(crash)):
         check_file(f"{path}:Crashing")
     assert check_file(f"{path}:Choosy") == ([f"{path}: policy Choosy: correct"], [])
+
+
+def test_a_policy_whose_workers_take_nothing_is_refused(tmp_path: Path) -> None:
+    """It passed; its runs ended as stalled."""
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from simsched.policy import PlacedPolicy, Plan\n\n\nclass Idle(PlacedPolicy):\n"
+        '    """Takes nothing."""\n\n    def plan(self, view, state, graph):\n'
+        "        return Plan(acquire=())\n"
+    )
+    with pytest.raises(PolicyError, match=r"mine\.py: .*acquire: found no step, accepted at least"):
+        check_file(str(path))
