@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import at_least_one
-from simsched.cli.output import JsonOption, QuietOption, print_json, say, say_files
+from simsched.cli.options import OverwriteOption, at_least_one
+from simsched.cli.output import JsonOption, QuietOption, print_json, refuse_existing, say, say_files
 
 REPORT_EVERY_S = 10.0
 
@@ -47,6 +47,7 @@ def duel_command(
         Path,
         typer.Option("--output", "-o", help="Directory for program, machine and experiment."),
     ] = Path("duel"),
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -55,10 +56,11 @@ def duel_command(
     What is found is made as simple as possible, and both engines agree on it. Exit code 1 says that
     nothing was found.
     """
-    from simsched.experiment.duel import Budget, find_duel
+    from simsched.experiment.duel import FILES, Budget, find_duel
     from simsched.files.units import plural
     from simsched.names.parameters import Bounds, Parameter
 
+    refuse_existing([output / name for name in FILES], overwrite=overwrite)
     given_s = Parameter("seconds", float, 60.0, Bounds(0.0, 1e6)).read(seconds, "--seconds")
     found = find_duel(
         (first, second),

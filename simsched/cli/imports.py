@@ -10,8 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import Words, repeatable
-from simsched.cli.output import JsonOption, QuietOption, parse_options, print_json, warn
+from simsched.cli.options import OverwriteOption, Words, repeatable
+from simsched.cli.output import (
+    JsonOption,
+    QuietOption,
+    parse_options,
+    print_json,
+    refuse_existing,
+    warn,
+)
 from simsched.files.errors import ConfigurationError, GraphError, TraceError, unknown_name
 
 RECORDING_SUFFIX, MACHINE_SUFFIXES = ".parquet", (".yaml", ".yml")
@@ -44,6 +51,7 @@ def import_command(
         ),
     ] = None,
     assignments: Annotated[Words, repeatable("--set", "NAME=VALUE", "Option of the format")] = None,
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -52,6 +60,9 @@ def import_command(
 
     options, path = parse_options(assignments or []), paths[0]
     is_machine = output is not None and output.suffix in MACHINE_SUFFIXES
+    if output is not None:
+        written = [output, _costs_beside(output)] if is_machine else [output]
+        refuse_existing(written, overwrite=overwrite)
     if _are_facts(paths, format, is_machine):
         found = _import_facts(paths, format, output, options)
     elif len(paths) > 1:
@@ -78,6 +89,11 @@ class Imported:
     content: dict[str, Any]
     warnings: list[str]
     files: list[Path]
+
+
+def _costs_beside(output: Path) -> Path:
+    """Return where the table of costs of a sampling goes."""
+    return output.with_suffix(".costs.parquet")
 
 
 def _suffix(output: Path | None, accepted: tuple[str, ...]) -> None:
@@ -264,6 +280,6 @@ def _import_sampling(path: Path, output: Path | None, options: dict[str, object]
         write_text(output, text)
         files.append(output)
         if costs.costs:
-            files.append(output.with_suffix(".costs.parquet"))
+            files.append(_costs_beside(output))
             write_rows(files[-1], costs.rows())
     return Imported(lines, content, list(sampling.warnings), files)

@@ -45,6 +45,9 @@ ExperimentArgument = Annotated[
         help="Experiment: a YAML file or a shipped name.", autocompletion=names.experiment
     ),
 ]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Replace files of --output that are there already.")
+]
 BackendOption = Annotated[
     str | None,
     typer.Option(

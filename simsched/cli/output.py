@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
@@ -101,6 +101,16 @@ def check_output(path: Path | None, *suffixes: str) -> None:
         accepted = f"a name in {' or '.join(suffixes)}"
         raise ConfigurationError(f"--output: found {str(path)!r}, accepted: {accepted}")
     check_writable(path)
+
+
+def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:
+    """Refuse to replace files of ``--output``, unless the user has said `overwrite`."""
+    found = None if overwrite else next((path for path in paths if path.is_file()), None)
+    if found is not None:
+        raise ConfigurationError(
+            f"{found}: found a file, accepted: another place (--output), or --overwrite to "
+            "replace it"
+        )
 
 
 def parse_options(assignments: list[str], *, whole: bool = False) -> dict[str, object]:

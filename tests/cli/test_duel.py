@@ -85,3 +85,14 @@ def test_a_directory_that_cannot_be_is_known_before_the_search(
     assert main([*words, "-q"]) == 2
     assert "out: " in capsys.readouterr().err
     assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_what_is_there_is_not_replaced_unasked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "machine.yaml").write_text("mine")
+    words = ["duel", "cilk", "cilk", "--tries", "5", "-q", "-o", str(tmp_path)]
+    assert main(words) == 2
+    assert "machine.yaml: found a file, accepted: another place" in capsys.readouterr().err
+    assert (tmp_path / "machine.yaml").read_text() == "mine"
+    assert main([*words, "--overwrite"]) == 1

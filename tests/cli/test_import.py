@@ -131,3 +131,19 @@ def test_a_task_graph_is_no_trace(name: str, form: str, simsched: Command, tmp_p
     code, output, errors = simsched("import", name)
     assert (code, output) == (2, "")
     assert f"{name}: found a task graph ({form}), accepted a trace; task graphs are" in errors
+
+
+def test_files_that_are_there_are_not_replaced_unasked(simsched, trace, sampling):
+    """A machine file is meant to be edited."""
+    for source, output in ((trace, "run.parquet"), (sampling, "box.yaml")):
+        assert simsched("import", source, "-o", output)[0] == 0
+        before = Path(output).read_bytes()
+        code, printed, messages = simsched("import", source, "-o", output)
+        assert (code, printed) == (2, "")
+        wanted = f"{output}: found a file, accepted: another place (--output), or --overwrite"
+        assert wanted in messages
+        assert simsched("import", source, "-o", output, "--overwrite")[0] == 0
+        assert Path(output).read_bytes() == before
+    Path("new.costs.parquet").write_text("mine")
+    assert "new.costs.parquet: found a file" in simsched("import", sampling, "-o", "new.yaml")[2]
+    assert simsched("import", trace, "-o", "new.parquet")[0] == 0
