@@ -64,6 +64,7 @@ class SimpyBackend:
         self.busy_on_core = [0] * (int(problem.worker_core.max()) + 1)
         self.busy_on_module = [0] * (int(problem.worker_module.max()) + 1)
         self.lag = 0.0  # how long before `now` the present event has really happened, in ps
+        self.ending = NOBODY  # who ends a task, looks for work next and has not been called
         self.copying = self.moves_left = 0
         self._hooks: Any = Heard(hooks)
         self._arrivals: dict[int, int] = {}  # task -> time
@@ -99,6 +100,8 @@ class SimpyBackend:
         self.tasks = Tasks(graph, plan.held)
         for failed in self.conditions.failed:
             self.pools.deactivate(failed)
+        for worker in self.workers:
+            worker.called_to = None
         self.flights, self.wakes = Flights(), Wakes()
         self.lag = 0.0
         self.record.start_iteration(number, self.now)
@@ -415,18 +418,24 @@ class SimpyBackend:
         return group, instance
 
     def _wake_for(self, group: int, instance: int) -> None:
-        """Wake one of the parked workers that may take from a pool."""
+        """Call one of the waiting workers that may take from a pool."""
         parked = [w.index for w in self.workers if self.is_waiting(w.index)]
+        if not parked:
+            return
+        waiting = sorted([*parked, self.ending]) if self.ending != NOBODY else parked
         takes = self.pools.may_take
-        able = [w for w in parked if takes(w, group, instance, own=True)]
+        able = [w for w in waiting if takes(w, group, instance, own=True)]
         if self._leaves_barrier:
-            able = [w for w in parked if w in able or takes(w, group, instance, own=False)]
+            able = [w for w in waiting if w in able or takes(w, group, instance, own=False)]
         elif not able:
-            able = [w for w in parked if takes(w, group, instance, own=False)]
+            able = [w for w in waiting if takes(w, group, instance, own=False)]
         if able:
-            pick = draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0
-            self.wake(able[pick], len(able))
-            self.workers[able[pick]].called_to = group, instance
+            called = able[draw_below(self.problem.wake_stream, len(able)) if len(able) > 1 else 0]
+            if called == self.ending:
+                self.ending = NOBODY
+            else:
+                self.wake(called, len(able))
+            self.workers[called].called_to = group, instance
 
     def push_back(self, task: int, worker: int) -> None:
         """Let a worker push a task that it has lost, or nobody if it has failed."""
@@ -440,8 +449,9 @@ class SimpyBackend:
         if pool is not None:
             self._wake_for(*pool)
 
-    def pass_on(self, called_to: tuple[int, int] | None) -> None:
-        """Wake another worker for the pool to which one was called that has not taken from it."""
+    def pass_on(self, worker: int) -> None:
+        """Call another worker to the pool to which one has been called that does not take from it."""
+        called_to, self.workers[worker].called_to = self.workers[worker].called_to, None
         if called_to is not None and self.pools.content[called_to[0]][called_to[1]]:
             self._wake_for(*called_to)
 

@@ -62,3 +62,5 @@ class Conditions:
                 for _ in range(len(pool)):  # without an active worker they come back
                     if pool:  # on_ready may have sent others of them elsewhere
                         sim.push_back(pool.popleft(), NOBODY)
+        for worker in workers:
+            sim.pass_on(worker.index)

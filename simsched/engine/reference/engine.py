@@ -47,6 +47,7 @@ class Engine(Protocol):
     timers: dict[int, int]  #: worker or, from there on, lane of copies -> time in ps
     busy_on_core: list[int]
     busy_on_module: list[int]
+    ending: int  #: worker that ends a task, looks for work next and has not been called
     lag: float  #: how long before `now` the present event has really happened, in ps
     copying: int  #: workers that carry out migrations
     moves_left: int  #: moves of this iteration that are not over
@@ -71,8 +72,8 @@ class Engine(Protocol):
     def offer(self, place: Place | None) -> None:
         """Wake a worker for the entry that comes next on a device, if it has room."""
 
-    def pass_on(self, called_to: tuple[int, int] | None) -> None:
-        """Wake another worker for the pool to which one was called that has not taken from it."""
+    def pass_on(self, worker: int) -> None:
+        """Call another worker to the pool to which one has been called that does not take from it."""
 
     def is_waiting(self, worker: int) -> bool:
         """Return whether a worker is parked, active and has not failed."""

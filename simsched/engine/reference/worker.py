@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import simpy
 
+from simsched.engine.backend import NOBODY
 from simsched.engine.reference.copies import Copies
 from simsched.engine.reference.engine import BlockMove, Engine
 from simsched.engine.reference.rows import awaited, next_access
@@ -36,7 +37,7 @@ class Worker:
         self.busy = False  # shares its core, from when it acquires something until it parks
         self.segment: Segment | None = None  # what it is executing
         self.party = 1  # workers that were searching at the same time when it was woken
-        # Pool (group, instance) whose push has woken it.
+        # Pool (group, instance) to which a push has called it.
         self.called_to: tuple[int, int] | None = None
         # A running task or a duplicate handed to it while parked, and what taking it costs.
         self.gift: tuple[int, int] | None = None
@@ -101,6 +102,7 @@ class Worker:
             if self.copies:
                 yield from self._copy_blocks()
             elif self.moves and self.gift is None:
+                self._sim.pass_on(self.index)
                 yield from self._move_block(self.moves[0])
                 continue
             else:
@@ -125,7 +127,6 @@ class Worker:
         """Find a task, pay for it and return it; None when there is nothing to do."""
         sim = self._sim
         party, self.party = self.party, 1
-        called_to, self.called_to = self.called_to, None
         if self.gift is not None:
             (task, _), self.gift = self.gift, None  # its cost has passed
             return task
@@ -133,7 +134,7 @@ class Worker:
             return None
         found = sim.pools.search(self.index, sim.now, party, sim.problem.victim_stream)
         if found is None:
-            sim.pass_on(called_to)
+            sim.pass_on(self.index)
             snatched = sim.ask_on_idle(self.index)
             if snatched is None:
                 return None
@@ -152,8 +153,9 @@ class Worker:
             sim.observe_acquire(task, self.index, found.group, found.instance)
             sim.mark_active(task, found.group, self.home)
             self._set_busy(True)
-            if called_to != (found.group, found.instance):
-                sim.pass_on(called_to)
+            if self.called_to != (found.group, found.instance):
+                sim.pass_on(self.index)
+            self.called_to = None
             device = sim.pools.devices.device_of(found.group)
             if device is not None:
                 sim.offer((device, found.instance))
@@ -315,6 +317,10 @@ class Worker:
         sim.record.workers[self.index].tasks += 1
         self.task = None
         parent = tasks.end(task, self.index)
+        resumed = (
+            parent is not None and tasks.outstanding[parent] == 0 and parent in tasks.suspended
+        )
+        sim.ending = NOBODY if resumed else self.index
         sim.after_end(task, self.index)
         at = sim.now
         for successor in sim.graph.succ[
@@ -323,10 +329,8 @@ class Worker:
             tasks.pending[successor] -= 1
             if tasks.pending[successor] == 0:
                 at = sim.push(successor, self.index, at=at + sim.problem.costs.push_ps)
-        resumed = (
-            parent is not None and tasks.outstanding[parent] == 0 and parent in tasks.suspended
-        )
-        if resumed:
+        sim.ending = NOBODY
+        if parent is not None and resumed:
             tasks.suspended.discard(parent)
         sim.note_end_of_task(self.index)
         sim.end_iteration_if_done()

@@ -61,12 +61,19 @@ static int64_t lock(const ssk_sim_t *sim, ssk_pool_t *pool, int64_t at)
     return pool->lock_free;
 }
 
-/* Leaves the parked, active workers in a set; returns their number. */
-static int32_t keep_parked(const ssk_sim_t *sim, uint64_t *set)
+/* One word of the set of workers that wait for tasks: those parked, and the one that ends a task and looks next. */
+static inline uint64_t waiting(const ssk_sim_t *sim, int32_t number)
+{
+    uint64_t ending = sim->ending >> 6 == number ? (uint64_t)1 << (sim->ending & 63) : 0;
+    return sim->parked[number] | ending;
+}
+
+/* Leaves the waiting, active workers in a set; returns their number. */
+static int32_t keep_waiting(const ssk_sim_t *sim, uint64_t *set)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < sim->routes.n_words; i++) {
-        set[i] &= sim->parked[i] & sim->routes.active[i];
+        set[i] &= waiting(sim, i) & sim->routes.active[i];
         for (uint64_t bits = set[i]; bits != 0; bits &= bits - 1)
             n++;
     }
@@ -84,7 +91,7 @@ static uint64_t keep_supplied(const ssk_sim_t *sim, uint64_t word, int32_t numbe
 }
 
 /*
- * Finds the parked workers that may take from an instance: those for which it is their own, if there are any, otherwise
+ * Finds the waiting workers that may take from an instance: those for which it is their own, if there are any, otherwise
  * the others; both where an iteration begins. Returns their number and, in *found, the set.
  */
 static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance, const uint64_t **found)
@@ -118,15 +125,15 @@ static int32_t find_wakeable(ssk_sim_t *sim, int32_t group, int32_t instance, co
             if (plan->order.step_when[step] & SSK_WHEN_DOMAIN_INACTIVE)
                 word &= sim->inactive[i];
             if (plan->order.step_when[step] & SSK_WHEN_DOMAIN_SUPPLIED)
-                word = keep_supplied(sim, word & sim->parked[i], (int32_t)i);
+                word = keep_supplied(sim, word & waiting(sim, (int32_t)i), (int32_t)i);
             set[i] |= word;
         }
     }
     for (size_t i = 0; sim->leaves_barrier && i < n_words; i++)
         owners[i] |= others[i];
-    int32_t n = keep_parked(sim, owners);
+    int32_t n = keep_waiting(sim, owners);
     *found = n > 0 ? owners : others;
-    return n > 0 ? n : keep_parked(sim, others);
+    return n > 0 ? n : keep_waiting(sim, others);
 }
 
 /* The k-th worker of a set. */
@@ -158,14 +165,18 @@ void ssk_wake_for(ssk_sim_t *sim, int32_t group, int32_t instance)
         return;
     int32_t k = n > 1 ? (int32_t)ssk_draw_below(&sim->problem.wake_stream, (uint32_t)n) : 0;
     int32_t worker = pick(set, k);
-    ssk_wake(sim, worker, n);
+    if (worker == sim->ending)
+        sim->ending = SSK_NONE;
+    else
+        ssk_wake(sim, worker, n);
     sim->workers[worker].called_group = group;
     sim->workers[worker].called_instance = instance;
 }
 
-/* Wakes another worker for the pool to which one was called that has not taken from it. */
-static void pass_on(ssk_sim_t *sim, int32_t group, int32_t instance)
+void ssk_pass_on(ssk_sim_t *sim, int32_t worker)
 {
+    int32_t group = sim->workers[worker].called_group, instance = sim->workers[worker].called_instance;
+    sim->workers[worker].called_group = SSK_NONE;
     if (group != SSK_NONE && ssk_pools_at(&sim->pools, group, instance)->count > 0)
         ssk_wake_for(sim, group, instance);
 }
@@ -492,23 +503,24 @@ static int stay_idle(ssk_sim_t *sim, int32_t worker)
 
 int ssk_search(ssk_sim_t *sim, int32_t worker)
 {
-    if (ssk_has_moves(&sim->moves, worker))
+    if (ssk_has_moves(&sim->moves, worker)) {
+        ssk_pass_on(sim, worker);
         return ssk_begin_move(sim, worker);
+    }
     const ssk_costs_t *costs = &sim->problem.costs;
     ssk_worker_t *w = &sim->workers[worker];
     int32_t party = w->party;
     found_t found;
     found.instance = SSK_NONE; /* some compilers cannot tell that it is set */
     bool has_failed = false, has_found = false;
-    int32_t called_group = w->called_group;
     w->party = 1;
-    w->called_group = SSK_NONE;
     if (ssk_set_has(sim->routes.active, worker))
         has_found = find_pool(sim, worker, &found, &has_failed);
     int64_t probe_cost = has_failed ? settle_probes(sim, has_found) : 0;
     if (!has_found) {
         if (ssk_set_has(sim->routes.active, worker))
-            pass_on(sim, called_group, w->called_instance);
+            ssk_pass_on(sim, worker);
+        w->called_group = SSK_NONE;
         return stay_idle(sim, worker);
     }
     ssk_pool_t *pool = ssk_pools_at(&sim->pools, found.group, found.instance);
@@ -536,8 +548,9 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
         return ssk_fail(sim, SSK_ERR_HOOK);
     mark_domain(sim, task, found.group, worker);
     ssk_set_busy(sim, worker, true);
-    if (found.group != called_group || found.instance != w->called_instance)
-        pass_on(sim, called_group, w->called_instance);
+    if (found.group != w->called_group || found.instance != w->called_instance)
+        ssk_pass_on(sim, worker);
+    w->called_group = SSK_NONE;
     if (sim->plan.n_devices > 0 && sim->plan.group_device[found.group] != SSK_NONE)
         ssk_offer(sim, sim->devices.base[sim->plan.group_device[found.group]] + found.instance);
     w->task = task;

@@ -16,8 +16,10 @@ void ssk_wake_supplied(ssk_sim_t *sim, int32_t domain);
 /* Puts a task into a pool and wakes a worker. */
 int ssk_enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int32_t pusher) SSK_CHECK_RESULT;
 void ssk_wake(ssk_sim_t *sim, int32_t worker, int32_t party);
-/* Wakes one of the parked workers that may take from a pool. */
+/* Calls one of the waiting workers that may take from a pool: wakes it, unless it is the one that ends a task. */
 void ssk_wake_for(ssk_sim_t *sim, int32_t group, int32_t instance);
+/* Calls another worker to the pool to which one has been called that does not take from it. */
+void ssk_pass_on(ssk_sim_t *sim, int32_t worker);
 void ssk_release_domain(ssk_sim_t *sim, int32_t task);
 int32_t ssk_distance(const ssk_sim_t *sim, int32_t worker, int32_t scope, int32_t instance);
 int64_t ssk_steal_cost(const ssk_sim_t *sim, int32_t distance);

@@ -5,6 +5,7 @@
  */
 #include "run/conditions.h"
 
+#include "pools/search.h"
 #include "run/decisions.h"
 #include "run/executions.h"
 #include "run/run.h"
@@ -134,6 +135,9 @@ SSK_COLD static int fail_workers(ssk_sim_t *sim, int32_t change)
     for (int32_t w = 0; w < n && status == SSK_OK; w++)
         if (c->fails_now[w])
             status = empty_own_pools(sim, w);
+    for (int32_t w = 0; w < n && status == SSK_OK; w++)
+        if (c->fails_now[w])
+            ssk_pass_on(sim, w);
     return status;
 }
 

@@ -44,8 +44,10 @@ static void set_active(ssk_sim_t *sim)
     const ssk_problem_t *p = &sim->problem;
     ssk_routes_set_active(&sim->routes, sim->plan.active);
     sim->n_parked = 0;
-    for (int32_t w = 0; w < p->n_workers; w++)
+    for (int32_t w = 0; w < p->n_workers; w++) {
         sim->n_parked += ssk_set_has(sim->parked, w) && sim->plan.active[w];
+        sim->workers[w].called_group = SSK_NONE;
+    }
     memset(sim->marked_tasks, 0, (size_t)p->n_domains * sizeof(*sim->marked_tasks));
     memcpy(sim->inactive, sim->routes.everybody, (size_t)sim->routes.n_words * sizeof(*sim->inactive));
 }

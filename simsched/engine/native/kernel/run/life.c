@@ -197,6 +197,9 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
     w->task = SSK_NONE;
     if (parent >= 0)
         tasks->outstanding[parent]--;
+    bool goes_on =
+        parent >= 0 && tasks->outstanding[parent] == 0 && tasks->phase[parent] == SSK_TASK_SUSPENDED;
+    sim->ending = goes_on ? SSK_NONE : worker;
     if (sim->n_duplicates > 0)
         ssk_end_duplicates(sim, task);
     if (sim->is_pooling) {
@@ -220,7 +223,8 @@ int ssk_end_task(ssk_sim_t *sim, int32_t worker)
         if (status != SSK_OK)
             return status;
     }
-    if (parent >= 0 && tasks->outstanding[parent] == 0 && tasks->phase[parent] == SSK_TASK_SUSPENDED) {
+    sim->ending = SSK_NONE;
+    if (goes_on) {
         w->task = parent;
         then = SSK_ACT_BEGIN;
     }

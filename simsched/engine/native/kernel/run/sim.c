@@ -46,7 +46,6 @@ static int alloc_workers(ssk_sim_t *sim)
         sim->workers[w].task = SSK_NONE;
         sim->workers[w].party = 1;
         sim->pace[w] = 1.0;
-        sim->workers[w].called_group = SSK_NONE;
         ssk_set_add(sim->parked, w);
     }
     return SSK_OK;
@@ -124,6 +123,7 @@ int ssk_sim_alloc(ssk_sim_t **sim_ret, const ssk_problem_t *problem, const ssk_h
     if (hooks != NULL)
         sim->hooks = sim->policy_hooks = *hooks;
     sim->last_worker = SSK_NONE;
+    sim->ending = SSK_NONE;
     for (int which = 0; which < SSK_N_RARE; which++)
         ssk_set_rare(sim, which, SSK_NO_TIMER);
     if (problem->timer_period_ps > 0)

@@ -66,7 +66,7 @@ typedef struct {
     bool busy;
     double lag;    /* how long before the present time its last wait was really over, in ps */
     int32_t task;
-    int32_t called_group, called_instance; /* pool whose push has woken it; -1 */
+    int32_t called_group, called_instance; /* pool to which a push has called it; -1 */
     int32_t party; /* workers that searched at the same time when it was woken */
     /* segment */
     double ops_left, rate;
@@ -156,6 +156,7 @@ struct ssk_sim {
     int32_t *marked_tasks;       /* per domain: unfinished tasks that mark it active */
     int32_t *expected;           /* per domain: tasks for pools of such groups that have not been ready yet */
     int32_t roots_placed, last_worker; /* the one that ended the last task of the iteration before, or SSK_NONE */
+    int32_t ending; /* worker that ends a task, looks for work next and has not been called; SSK_NONE */
     int64_t *probes; /* working space of a search: failed probes per distance class */
     /* iteration */
     int phase;
