@@ -28,6 +28,7 @@ from simsched.policy.contract.base import (
     Plan,
     PlanView,
     Pool,
+    PoolGroup,
     Preempt,
     Transfer,
 )
@@ -315,3 +316,28 @@ def test_what_a_failed_worker_had_may_go_elsewhere_while_it_is_pushed(backend: s
     machine = changing(uneven(1.0, 1.0), (1, (0,), 0.0))
     result = run(backend, machine, build_graph(np.full(6, 10_000.0)), Moving(owner=(0,) * 6))
     assert sorted(row[0] for row in rows(result, EventKind.TASK_END, "task")) == list(range(6))
+
+
+@pytest.mark.parametrize("failing", range(2))
+def test_a_call_of_a_worker_that_fails_is_passed_on(backend: str, failing: int) -> None:
+    class Shared(Deciding):
+        def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
+            return Plan(
+                acquire=(AcquireStep("shared", "own", "oldest"),),
+                pool_groups=(PoolGroup("worker"), PoolGroup("shared", "machine")),
+                group_of=np.ones(graph.n_tasks, np.int8),
+            )
+
+    # A task ends at 1 us; that its worker pays for the push of the next one takes until 5 us, and a
+    # worker fails at 3 us. Whoever is called to the pool, somebody executes the second task.
+    costs = replace(COSTS, push_ps=4 * US)
+    machine = changing(uneven(1.0, 1.0, costs=costs), (3, (failing,), 0.0))
+    graph = build_graph([1000.0, 1000.0], successors=adjacency([0], [1], 2))
+    ends = {
+        simulate(
+            machine, Workload("w", graph), Shared(owner=(0, 0)), backend=backend, seed=seed
+        ).summary.makespan_ps
+        for seed in range(12)
+    }
+    # Taken by the other one at once, or when the first one fails; or by the first one at 5 us.
+    assert ends == {2 * US, 4 * US, 6 * US}

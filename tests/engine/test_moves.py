@@ -26,7 +26,7 @@ from simsched.policy.contract.base import (
 )
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
-from simsched.workload.builder import build_graph
+from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
 US = 1_000_000  # picoseconds, and the time of 1000 operations at 1e9 per second
@@ -344,3 +344,26 @@ def test_a_move_may_wait_for_a_wake(backend: str) -> None:
     asks = by_call({("on_ready", 0): (Wake(5 * US, 3),), ("on_wake", 3): (Move(1, 0, HBM, 0, 4),)})
     found = run(backend, asks, [9.0], [10_000])
     assert found.state.wakes == [(5 * US, 3, DRAM), (7 * US, 4, HBM)]
+
+
+def test_a_worker_that_moves_first_leaves_what_it_has_made_ready_to_others(backend: str) -> None:
+    # Worker 0 ends task 0 at 1 us, has task 1 in its pool and 2 us to move: another one takes it.
+    class Stolen(Moving):
+        def plan(self, view: PlanView, state: Seen, graph: TaskGraph) -> Plan:
+            steal = AcquireStep("worker", "anywhere", "oldest")
+            return Plan(acquire=(AcquireStep("worker", "own", "oldest"), steal), roots="first")
+
+    graph = build_graph([1000.0, 1000.0], successors=adjacency([0], [1], 2), block_bytes=[10_000])
+    movers: list[int] = []
+
+    def asks(hook: str, number: int) -> tuple[Any, ...]:
+        return (Move(movers[0], 0, HBM, 0, 7),) if (hook, number) == ("on_finish", 0) else ()
+
+    for mover in (0, 1):
+        movers[:] = [mover]
+        found = simulate(
+            machine(), Workload("w", graph), Stolen(asks=asks), backend=backend, events=True
+        )
+        # The moves take until 3 us, whoever makes them; task 1 ends at 2 us.
+        assert [end for _, end in times(found, EventKind.TASK_END)] == [1000, 2000]
+        assert [end for _, end in times(found, EventKind.MIGRATE_END)] == [3000]

@@ -15,7 +15,7 @@ from simsched.machine.synthetic import make_machine
 from simsched.policy.contract.base import AcquireStep, Plan, PlanView, PoolGroup
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
-from simsched.workload.builder import build_graph
+from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
 US = 1_000_000  # picoseconds, and the time of 1000 operations at 1e9 per second
@@ -130,3 +130,75 @@ def test_a_worker_that_takes_something_else_passes_its_call_on(backend: str, see
     workload = Workload("two", build_graph([1e6, 1e6]))
     run = simulate(machine, workload, SubgraphPerDomain(), seed=seed, backend=backend)
     assert run.summary.makespan_ps == 10**9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stealing(CentralQueue):
+    """Everybody has a pool, from which others steal the oldest; task t may be sent to one."""
+
+    sent_to: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        pass
+
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
+        return Plan(
+            acquire=(
+                AcquireStep("worker", "own", "newest"),
+                AcquireStep("worker", "anywhere", "oldest"),
+            ),
+            instance_of=np.array(self.sent_to or [-1] * graph.n_tasks, np.int32),
+            roots="first",
+        )
+
+
+def run_edges(
+    backend: str, us: list[float], edges: list[tuple[int, int]], policy: Stealing, **costs: int
+) -> Run:
+    """Run tasks of so many microseconds with edges on four workers."""
+    machine = make_machine(domains=1, cores_per_domain=4, costs=RuntimeCosts(**costs))
+    sources, targets = [list(ends) for ends in zip(*edges, strict=True)]
+    successors = adjacency(sources, targets, len(us))
+    workload = Workload("edges", build_graph(np.array(us) * 1000.0, successors=successors))
+    return simulate(machine, workload, policy, backend=backend, events=True)
+
+
+def test_a_chain_stays_with_its_worker(backend: str) -> None:
+    chain = [(task, task + 1) for task in range(49)]
+    result = run_edges(backend, [1.0] * 50, chain, Stealing(), push_ps=3, steal_ps=(700,))
+    assert len({worker for worker, *_ in events_of(result, EventKind.TASK_START)}) == 1
+    # One wake: that of the first task, which nobody pushes. Each edge costs its push alone.
+    assert len(events_of(result, EventKind.WAKE)) == 1
+    assert result.summary.makespan_ps == 50 * US + 49 * 3
+
+
+def test_an_end_wakes_one_thief_less_than_it_makes_ready(backend: str) -> None:
+    fan = [(0, task) for task in (1, 2, 3)]
+    result = run_edges(backend, [1.0, 5.0, 5.0, 5.0], fan, Stealing())
+    (first, *_), *starts = events_of(result, EventKind.TASK_START)
+    # The owner takes the newest, two thieves the oldest ones.
+    takers = sorted((worker == first, task) for worker, task, _ in starts)
+    assert takers == [(False, 1), (False, 2), (True, 3)]
+    assert len(events_of(result, EventKind.WAKE)) == 3
+    assert result.summary.makespan_ps == 6 * US
+
+
+def test_what_is_sent_to_another_worker_wakes_that_one(backend: str) -> None:
+    result = run_edges(backend, [1.0, 1.0], [(0, 1)], Stealing(sent_to=(0, 2)), push_ps=1)
+    assert events_of(result, EventKind.TASK_START)[1][0] == 2
+
+
+def test_a_worker_whose_parent_goes_on_calls_a_thief(backend: str) -> None:
+    # Task 1, the only child of task 0, makes task 2 ready: its worker goes on with the join of task
+    # 0 for 5 us, so that another one takes task 2.
+    graph = build_graph(
+        [0.0, 1000.0, 1000.0],
+        join_ops=[5000.0, 0.0, 0.0],
+        children=adjacency([0], [1], 3),
+        successors=adjacency([1], [2], 3),
+    )
+    machine = make_machine(domains=1, cores_per_domain=4, costs=RuntimeCosts())
+    result = simulate(
+        machine, Workload("join", graph), Stealing(), backend=backend, events=True
+    )
+    assert result.summary.makespan_ps == 6 * US
