@@ -198,7 +198,5 @@ def test_a_worker_whose_parent_goes_on_calls_a_thief(backend: str) -> None:
         successors=adjacency([1], [2], 3),
     )
     machine = make_machine(domains=1, cores_per_domain=4, costs=RuntimeCosts())
-    result = simulate(
-        machine, Workload("join", graph), Stealing(), backend=backend, events=True
-    )
+    result = simulate(machine, Workload("join", graph), Stealing(), backend=backend, events=True)
     assert result.summary.makespan_ps == 6 * US

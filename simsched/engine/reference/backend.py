@@ -450,7 +450,7 @@ class SimpyBackend:
             self._wake_for(*pool)
 
     def pass_on(self, worker: int) -> None:
-        """Call another worker to the pool to which one has been called that does not take from it."""
+        """Call another worker to the pool that one has been called to and does not take from."""
         called_to, self.workers[worker].called_to = self.workers[worker].called_to, None
         if called_to is not None and self.pools.content[called_to[0]][called_to[1]]:
             self._wake_for(*called_to)

@@ -73,7 +73,7 @@ class Engine(Protocol):
         """Wake a worker for the entry that comes next on a device, if it has room."""
 
     def pass_on(self, worker: int) -> None:
-        """Call another worker to the pool to which one has been called that does not take from it."""
+        """Call another worker to the pool that one has been called to and does not take from."""
 
     def is_waiting(self, worker: int) -> bool:
         """Return whether a worker is parked, active and has not failed."""
