@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import fields
 from itertools import pairwise
@@ -15,7 +15,14 @@ import numpy as np
 
 from simsched.files.errors import ConfigurationError, expect, nearest, unknown_name
 from simsched.files.resources import shipped
-from simsched.files.units import format_bandwidth, format_frequency, format_time, parse_bandwidth
+from simsched.files.units import (
+    PS_PER_S,
+    format_bandwidth,
+    format_frequency,
+    format_size,
+    format_time,
+    parse_bandwidth,
+)
 from simsched.files.yaml_reader import Document, FieldError, read_document, validate_document
 from simsched.machine.model import (
     Controller,
@@ -361,16 +368,30 @@ def _nearer_than_own(machine: Machine) -> Iterator[str]:
                 )
 
 
-#: Clocks above and memory below these are out of the ordinary.
-ODD_CLOCK_HZ, ODD_NODE_BYTES_PER_S = 8e9, 0.5e9
+#: Memory of these kinds that is slower is out of the ordinary.
+ODD_NODE_BYTES_PER_S = 0.5e9
+_RATES = (1e5, 1e14, format_bandwidth, "from a slow link to all stacks of a large device")
+_TIMES = (50, PS_PER_S // 10, format_time, "from less than a cycle to a network of continents")
+#: What values of a name lie between, how they are written, and why.
+PLAUSIBLE: dict[str, tuple[float, float, Callable[[Any], str], str]] = {
+    "clock": (1e7, 8e9, format_frequency, "from a microcontroller to more than any core has"),
+    **dict.fromkeys(("bandwidth", "peak_bandwidth", "transfer_bandwidth"), _RATES),
+    **dict.fromkeys(("core_cap", "thread_cap", "write_core_cap"), _RATES),
+    **dict.fromkeys(("latency", "write_latency"), _TIMES),
+    "capacity": (64, 2**50, format_size, "from a line of a cache to 1 PiB"),
+}
 
 
 def _odd_sizes(document: Document, file: MachineFile) -> Iterator[str]:
     """Warn of values that are likely to be in another unit."""
-    for name, cores in file.cores.items():
-        if cores.clock.value > ODD_CLOCK_HZ:
-            found = f"found {format_frequency(cores.clock.value)}, more than any core has"
-            yield document.located(("cores", name, "clock"), found)
+    for loc, item in sourced_values(file):
+        if loc[-1] not in PLAUSIBLE:
+            continue
+        low, high, text, why = PLAUSIBLE[str(loc[-1])]
+        for value in np.ravel([] if item.value is None else item.value).tolist():
+            if value and math.isfinite(value) and not low <= value <= high:
+                found = f"found {text(value)}, plausible: {text(low)} to {text(high)}, {why}"
+                yield document.located(loc, found)
     for name, memory in file.memory.items():
         rate = memory.bandwidth.value
         if memory.kind in ("DRAM", "HBM") and rate < ODD_NODE_BYTES_PER_S:

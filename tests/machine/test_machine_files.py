@@ -392,7 +392,22 @@ def test_unknown_machine_names_the_nearest() -> None:
         (
             "clock: [2.5 GHz",
             "clock: [28 GHz",
-            "cores.x1.clock: found 28 GHz, more than any core has",
+            "cores.x1.clock: found 28 GHz, plausible: 10 MHz to 8 GHz, from a microcontroller to",
+        ),
+        (
+            "bandwidth: [38 GB/s",
+            "bandwidth: [1 B/s",
+            "memory.dram.bandwidth: found 1 B/s, plausible: 100 kB/s to 100 TB/s, from a slow",
+        ),
+        (
+            "peak_bandwidth: [51.2 GB/s",
+            "peak_bandwidth: [1e18 B/s",
+            "memory.dram.peak_bandwidth: found 1e18 B/s, plausible: 100 kB/s to 100 TB/s",
+        ),
+        (
+            "latency: [20 ns",
+            "latency: [20 s",
+            "latency: found 20 s, plausible: 50 ps to 100 ms, from less than a cycle",
         ),
         (
             "bandwidth: [38 GB/s",
