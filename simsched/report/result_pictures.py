@@ -125,11 +125,11 @@ def picture(title: str, draw: Callable[[], Figure | None]) -> dict[str, Any]:
     return found
 
 
-def write_pages(path: Path, drawn: Sequence[Drawing]) -> None:
-    """Write figures as a PDF file, one per page that is as large as it; equal ones are equal."""
+def write_pages(path: Path, drawn: Sequence[Drawing], title: str) -> None:
+    """Write figures as a PDF file with a title, each on a page as large as it; no date is in it."""
 
     def write(file: Path) -> None:
-        with PdfPages(file, metadata={"CreationDate": None}) as pages:
+        with PdfPages(file, metadata={"Title": title, "CreationDate": None}) as pages:
             for _, draw in drawn:
                 figure = draw()
                 assert figure is not None

@@ -61,7 +61,7 @@ def write_report(result: ResultData, path: Path, command: Sequence[str] = ()) ->
     if path.suffix == ".html":
         write_text(path, _html(result, found, command))
     else:
-        write_pages(path, [*drawings(result, found)])
+        write_pages(path, [*drawings(result, found)], result.experiment.name)
     titled = len(found) > 1
     return [
         f"{difference_title(each)}: {sentence}" if titled else sentence

@@ -206,6 +206,7 @@ def test_figures_are_pages_of_a_pdf_with_fonts_that_publishers_take(
     assert b"/Subtype /CIDFontType2" in pages  # TrueType
     assert b"/Subtype /Type3" not in pages
     assert explained.report(tmp_path / "again.pdf").read_bytes() == pages
+    assert f"/Title ({explained.experiment.name})".encode() in pages
     assert main(["report", str(experiment), "--quiet", "-o", "command.pdf"]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "command.pdf"
