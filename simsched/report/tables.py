@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.table import Table
 
@@ -108,12 +108,11 @@ def comparison_cells(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]
         title, factors[name] = scaled(name, [line.metrics[name].mean for line in lines])
         head.append(title)
     head.append(f"shorter than {lines[0].baseline if lines else ''} by [%]")
-    rows, marks = [], _marks(lines)
+    rows, marks = [], fit_marks(lines)
     for line in lines:
         cells = [line.machine] if several else []
         policy = line.policy
-        for remark in _remarks(line):
-            policy += f" [{marks[remark]}]"
+        policy += "".join(f" [{number}]" for number in marks_of(line, marks))
         cells += [line.workload, *(str(line.sweep.get(key, "")) for key in keys), policy]
         cells += [with_interval(line.metrics[name], factors[name]) for name in line.metrics]
         own = line.policy == line.baseline
@@ -126,10 +125,15 @@ def fit_notes(lines: Iterable[Line]) -> list[str]:
 
     A policy whose runs are those of another one is marked too.
     """
-    return [f"[{number}] {remark}" for remark, number in _marks(lines).items()]
+    return [f"[{number}] {remark}" for remark, number in fit_marks(lines).items()]
 
 
-def _marks(lines: Iterable[Line]) -> dict[str, int]:
+def marks_of(line: Line, marks: Mapping[str, int]) -> list[int]:
+    """Return the numbers of the remarks about a line of a comparison."""
+    return [marks[remark] for remark in _remarks(line)]
+
+
+def fit_marks(lines: Iterable[Line]) -> dict[str, int]:
     """Return the number of each remark about lines of a comparison."""
     remarks = dict.fromkeys(remark for line in lines for remark in _remarks(line))
     return {remark: number for number, remark in enumerate(remarks, start=1)}

@@ -174,3 +174,16 @@ def test_a_program_of_one_iteration_has_its_bandwidth_over_time() -> None:
     assert plot_bandwidth(several.rows) is not None
     many = [row | {"events": 10**9} for row in found.rows]
     assert plot_bandwidth_over_time(found.cells, many) is None
+
+
+def test_bars_of_policies_that_do_not_fit_are_marked():
+    policies = ["work_sharing", "gpu_only", "cilk"]
+    lines = simsched.run("opteron48", "fork_join[depth=4]", policies, jobs=1).lines
+    assert [bool(line.misfits) for line in lines] == [False, True, False]
+    figure = plot_comparison(lines)
+    (axes,) = figure.axes
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names[1].startswith("gpu_only [1]")
+    assert names[::2] == ["work_sharing", "cilk"]
+    assert figure.get_supxlabel().startswith("[1] ")
+    assert not plot_comparison(lines[:1]).get_supxlabel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
@@ -25,8 +26,10 @@ from simsched.report.plots.common import (
 )
 from simsched.report.plots.facets import Panels, by_place, panels_for, place_names
 from simsched.report.plots.titles import broken, set_title
+from simsched.report.tables import fit_marks, fit_notes, marks_of
 
 MAX_LINES = 120
+NOTE_LENGTH = 80  #: most characters in a line of what marks mean
 NAME_LENGTH = 35  #: most characters in a line of a bar's name, where it can be broken
 
 
@@ -50,6 +53,10 @@ def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
     """
     figure = Figure(layout="constrained")
     _panels(figure, lines)
+    notes = [line for note in fit_notes(lines) for line in textwrap.wrap(note, NOTE_LENGTH)]
+    if notes:
+        figure.set_figheight(figure.get_figheight() + 0.2 + 0.16 * len(notes))
+        figure.supxlabel("\n".join(notes), x=0.02, ha="left", fontsize="small")
     if title:
         figure.suptitle(title)
     return figure
@@ -58,7 +65,11 @@ def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
 def _panels(figure: Figure, lines: Sequence[Line]) -> Panels:
     """Draw one panel per machine and workload; return their axes."""
     places = by_place(lines, lambda line: (line.machine, line.workload))
-    bars = {place: [_name(line) for line in own] for place, own in places.items()}
+    marks = fit_marks(lines)
+    bars = {
+        place: [_name(line) + "".join(f" [{n}]" for n in marks_of(line, marks)) for line in own]
+        for place, own in places.items()
+    }
     colour, titles = _colours(lines), place_names(list(places))
     panels = panels_for(figure, bars)
     for place, axes in panels.items():
