@@ -19,13 +19,16 @@ from simsched.report.claims import (
     what_text,
 )
 from simsched.report.markdown import paragraph, table
-from simsched.reproduction.claims import Reproduction, by_kind, by_source, summary
+from simsched.reproduction.claims import Drawn, Reproduction, by_kind, by_source, summary
 from simsched.reproduction.judge import Verdict
 
 INDEX = "index.md"
 LEGEND = """\
 Bars are simulated, one per case; the band is what is published. Where one number is published for
 all, a line marks it, and a dashed one what the cases give together."""
+FIGURES = (
+    "Bars are simulated; black marks are numbers or ranges that the source has for single bars."
+)
 
 
 def check_pages(directory: Path) -> None:
@@ -39,6 +42,7 @@ def write_pages(directory: Path, reproduction: Reproduction) -> None:
     """Write the page of counts, a page per source, and a figure where a headline has cases."""
     from simsched.report.plots.claims import headlines
     from simsched.report.plots.common import save
+    from simsched.report.plots.published import redrawn
 
     write_text(directory / INDEX, index(reproduction))
     for source, verdicts in by_source(reproduction.all).items():
@@ -46,6 +50,8 @@ def write_pages(directory: Path, reproduction: Reproduction) -> None:
         figure = headlines(verdicts)
         if figure is not None:
             save(figure, directory / f"{name}.png")
+        for drawn in _drawn(reproduction, source):
+            save(redrawn(drawn, verdicts), directory / _picture_file(drawn))
         text = page(reproduction, source, f"{name}.png" if figure is not None else "")
         write_text(directory / f"{name}.md", text)
 
@@ -88,6 +94,13 @@ def page(reproduction: Reproduction, source: str, figure: str) -> str:
     if figure:
         lines += [f"![The headlines, case by case]({figure})", ""]
         lines += [paragraph(LEGEND), ""]
+    pictures = _drawn(reproduction, source)
+    if pictures:
+        lines += ["## Figures", "", FIGURES, ""]
+    for drawn in pictures:
+        picture = drawn.planned.picture
+        where = picture.source.removeprefix(source).strip()
+        lines += [f"![{where}]({_picture_file(drawn)})", "", f"*{where}: {picture.title}*", ""]
     lines += ["## Counts", "", *table(COUNTED, [shares(by_kind(verdicts))]), ""]
     for family, found in reproduction.verdicts.items():
         own = by_source(found).get(source, [])
@@ -105,6 +118,15 @@ def page(reproduction: Reproduction, source: str, figure: str) -> str:
         ]
         lines += [*_table(source, derived), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _drawn(reproduction: Reproduction, source: str) -> list[Drawn]:
+    """Return the figures of a source."""
+    return [drawn for drawn in reproduction.drawn if drawn.planned.source == source]
+
+
+def _picture_file(drawn: Drawn) -> str:
+    return f"{page_name(drawn.planned.picture.source)}.png"
 
 
 def _headlines(verdicts: Sequence[Verdict]) -> list[str]:

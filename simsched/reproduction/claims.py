@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -19,9 +19,17 @@ from simsched.experiment.summary import swept
 from simsched.files.errors import ConfigurationError, nearest
 from simsched.files.resources import data_dir, shipped
 from simsched.files.yaml_reader import Document, read_document, read_named, validate_document
-from simsched.reproduction.judge import Verdict, judge
+from simsched.reproduction.judge import Verdict, judge, read
 from simsched.reproduction.plan import Planner
-from simsched.reproduction.points import Examined, PlannedClaim, Point, sweep_key
+from simsched.reproduction.points import (
+    Examined,
+    PlannedClaim,
+    PlannedPicture,
+    Point,
+    Reading,
+    points_of,
+    sweep_key,
+)
 from simsched.reproduction.schema import KINDS, ClaimsFile
 
 #: Makes a listener, given the name of the experiment and the number of runs.
@@ -37,10 +45,17 @@ class Family:
     claims: list[PlannedClaim]
     #: The experiments that its claims name, by name or, for files, by path.
     studies: dict[str, Examined]
+    pictures: list[PlannedPicture] = field(default_factory=list)
+
+    def points(self) -> list[Point]:
+        """Return the points whose runs are needed, each once, in the order of first use."""
+        drawn = [reading for item in self.pictures for reading in item.readings]
+        found = [point for item in self.claims for point in item.points()]
+        return list(dict.fromkeys([*found, *points_of(drawn)]))
 
     def needed(self) -> list[str]:
         """Return the experiments that have to be run, in the order of first use."""
-        return list(dict.fromkeys(name for item in self.claims for name in item.experiments()))
+        return list(dict.fromkeys(point.experiment for point in self.points()))
 
 
 def families() -> list[str]:
@@ -69,8 +84,12 @@ def load_family(name_or_path: str | Path | Document, ids: Iterable[str] | None =
         for position, claim in enumerate(file.claims)
         if wanted is None or claim.id in wanted
     ]
+    pictures = [
+        planner.picture(position, picture, str(file.source_of(picture)))
+        for position, picture in enumerate(file.figures if wanted is None else ())
+    ]
     name = document.path.stem if document.path else "claims"
-    return Family(name, file, claims, {study.name: study for study in studies.values()})
+    return Family(name, file, claims, {study.name: study for study in studies.values()}, pictures)
 
 
 def load_families(names: Sequence[str], ids: Sequence[str] = ()) -> list[Family]:
@@ -118,6 +137,14 @@ def _study(studies: dict[str, Examined], base: Path, name: str) -> Examined:
 
 
 @dataclass(frozen=True)
+class Drawn:
+    """A figure of a source with its simulated numbers."""
+
+    planned: PlannedPicture
+    values: list[tuple[Reading, float]]
+
+
+@dataclass(frozen=True)
 class Reproduction:
     """The verdicts on the claims of some families."""
 
@@ -126,6 +153,7 @@ class Reproduction:
     verdicts: dict[str, list[Verdict]]
     outcomes: list[Outcome]
     elapsed_s: float
+    drawn: list[Drawn] = field(default_factory=list)
 
     @property
     def all(self) -> list[Verdict]:
@@ -144,14 +172,14 @@ def reproduce(
     """
     begin_s = perf_counter()
     studies = {name: family.studies[name] for family in chosen for name in family.needed()}
-    needed = {point for family in chosen for item in family.claims for point in item.points()}
+    needed = {point for family in chosen for point in family.points()}
     directories = _directories(studies, options.output)
     outcomes: dict[str, Outcome] = {}
     for name, examined in studies.items():
         progress = partial(listener, name) if listener else None
         own = replace(options, output=directories[name], progress=progress)
         outcomes[name] = run_study(examined.study, own, partial(_is_needed, needed, name))
-    verdicts = {}
+    verdicts, drawn = {}, []
     for family in chosen:
         rows = {
             point: found
@@ -159,8 +187,12 @@ def reproduce(
             for point, found in rows_by_point(name, outcomes[name].rows).items()
         }
         verdicts[family.name] = [judge(planned, rows) for planned in family.claims]
+        drawn += [
+            Drawn(item, [(reading, read(reading, rows)) for reading in item.readings])
+            for item in family.pictures
+        ]
     elapsed_s = perf_counter() - begin_s
-    return Reproduction(list(chosen), verdicts, list(outcomes.values()), elapsed_s)
+    return Reproduction(list(chosen), verdicts, list(outcomes.values()), elapsed_s, drawn)
 
 
 def _directories(studies: Mapping[str, Examined], output: Path | None) -> dict[str, Path]:

@@ -13,6 +13,7 @@ from simsched.reproduction.points import (
     Measure,
     OrderCase,
     PlannedClaim,
+    PlannedPicture,
     Point,
     Quantity,
     Reading,
@@ -23,6 +24,7 @@ from simsched.reproduction.schema import (
     ALONG_ONLY,
     QUANTIFIERS,
     Claim,
+    Picture,
     Selection,
     Term,
 )
@@ -51,6 +53,16 @@ class Planner:
             found for base in bases for found in self._series(merged(spec_of(claim), base), loc)
         ]
         return PlannedClaim(claim, source, Quantity(series, claim.over))
+
+    def picture(self, position: int, picture: Picture, source: str) -> PlannedPicture:
+        """Return a figure with what it names."""
+        loc: KeyPath = ("figures", position)
+        readings = Quantity(self._series(spec_of(picture), loc)).readings()
+        groups = {(r.point.workload, r.point.sweep) for r in readings}
+        if picture.groups is not None and len(picture.groups) != len(groups):
+            message = f"found {len(picture.groups)} names, accepted: {len(groups)}, one per group"
+            self.document.fail((*loc, "groups"), message)
+        return PlannedPicture(picture, source, readings)
 
     def _probed(self, claim: Claim, source: str, loc: KeyPath) -> PlannedClaim:
         answer = self._ask(claim, loc)
@@ -331,7 +343,8 @@ class Planner:
 
 def spec_of(item: Selection) -> Spec:
     """Return what a selection gives, without what it leaves open."""
-    names = Term.model_fields if isinstance(item, Term) else Selection.model_fields
+    kind = Term if isinstance(item, Term) else Selection
+    names = [*kind.model_fields, *(("versus", "as_") if isinstance(item, Picture) else ())]
     return {name: value for name in names if (value := getattr(item, name)) is not None}
 
 

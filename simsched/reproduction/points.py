@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ from simsched.analysis.metrics import SERIES, memory_kinds, metric_names
 from simsched.experiment.cells import MEASURED
 from simsched.experiment.study import Study
 from simsched.reproduction.probes import Answer
-from simsched.reproduction.schema import Claim
+from simsched.reproduction.schema import Claim, Picture
 
 LABELS = ("machine", "workload", "policy")
 Sweep = tuple[tuple[str, str], ...]
@@ -67,6 +67,10 @@ class Quantity:
     series: list[Series]
     over: str | None = None
 
+    def readings(self) -> list[Reading]:
+        """Return what it reads from rows."""
+        return [item for s in self.series for item in s.items if isinstance(item, Reading)]
+
 
 @dataclass(frozen=True)
 class OrderCase:
@@ -74,6 +78,17 @@ class OrderCase:
 
     where: dict[str, str]
     terms: dict[str, Quantity]
+
+
+@dataclass(frozen=True)
+class PlannedPicture:
+    """A figure of a source with everything found that it names."""
+
+    picture: Picture
+    #: Short name of its source.
+    source: str
+    #: One per bar.
+    readings: list[Reading]
 
 
 @dataclass(frozen=True)
@@ -93,20 +108,17 @@ class PlannedClaim:
         """Return the points whose runs it needs, each once."""
         quantities = [self.quantity] if self.quantity else []
         quantities += [term for case in self.cases for term in case.terms.values()]
-        found = [
-            point
-            for quantity in quantities
-            for series in quantity.series
-            for item in series.items
-            if isinstance(item, Reading)
-            for point in (item.point, item.base)
-            if point is not None
-        ]
-        return list(dict.fromkeys(found))
+        return points_of(reading for quantity in quantities for reading in quantity.readings())
 
     def experiments(self) -> list[str]:
         """Return the experiments that have to be run for it."""
         return list(dict.fromkeys(point.experiment for point in self.points()))
+
+
+def points_of(readings: Iterable[Reading]) -> list[Point]:
+    """Return the points that are read, each once."""
+    both = [point for reading in readings for point in (reading.point, reading.base)]
+    return list(dict.fromkeys(point for point in both if point is not None))
 
 
 class Examined:

@@ -337,6 +337,37 @@ class Claim(Term):
 PREDICATES = ("value", "equals", "order", "trend")
 
 
+class Picture(Selection):
+    """A figure of a source, drawn anew from simulated numbers.
+
+    Parameters
+    ----------
+    source : str
+        The figure; begins with one of the file's `sources`.
+    title : str
+        What it shows.
+    versus : str, mapping or list, optional
+        What every bar is compared with.
+    as_ : str, optional
+        The comparison.
+    groups : list of str, optional
+        Names of the groups of bars, in the order of workloads and swept values; these by default.
+    """
+
+    source: Text
+    title: Text
+    versus: Annotated[list[Selection], BeforeValidator(versus_list)] | None = None
+    as_: Comparison | None = Field(default=None, alias="as")
+    groups: list[Text] | None = None
+
+    @model_validator(mode="after")
+    def _check_picture(self) -> Self:
+        if (self.versus is None) != (self.as_ is None):
+            key, other = ("as", "versus") if self.as_ is None else ("versus", "as")
+            raise FieldError((key,), f"missing, accepted: a value beside {other}")
+        return self
+
+
 class ClaimsFile(Section):
     """A claims file.
 
@@ -348,25 +379,29 @@ class ClaimsFile(Section):
         Short names that the claims' sources begin with, and what they stand for.
     claims : list of Claim
         The claims.
+    figures : list of Picture
+        Figures of the sources that their pages show.
     """
 
     description: str = ""
     sources: Annotated[dict[str, Text], Field(min_length=1)]
     claims: Annotated[list[Claim], Field(min_length=1)]
+    figures: list[Picture] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         refuse_repeats(("claims",), [claim.id for claim in self.claims], "different ids (key id)")
-        for position, claim in enumerate(self.claims):
-            if self.source_of(claim) is None:
-                accepted = f"text that begins with one of: {', '.join(self.sources)}"
-                message = f"found {claim.source!r}, accepted: {accepted}"
-                raise FieldError(("claims", position, "source"), message)
+        for key in ("claims", "figures"):
+            for position, item in enumerate(getattr(self, key)):
+                if self.source_of(item) is None:
+                    accepted = f"text that begins with one of: {', '.join(self.sources)}"
+                    message = f"found {item.source!r}, accepted: {accepted}"
+                    raise FieldError((key, position, "source"), message)
         return self
 
-    def source_of(self, claim: Claim) -> str | None:
-        """Return the short name of a claim's source: the longest that it begins with."""
-        fitting = [name for name in self.sources if claim.source.startswith(name)]
+    def source_of(self, item: Claim | Picture) -> str | None:
+        """Return the short name of the source of a claim or figure: the longest that fits."""
+        fitting = [name for name in self.sources if item.source.startswith(name)]
         return max(fitting, key=len, default=None)
 
 

@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from simsched.experiment.runner import RunOptions
 from simsched.experiment.store import Store
+from simsched.report.plots.published import redrawn
+from simsched.reproduction.claims import load_family, reproduce
 
 from .conftest import Command
 
@@ -198,6 +201,62 @@ def test_pages_show_headlines_that_compare_as_a_figure(
     assert simsched("reproduce", claims, "--quiet", "-j", 1, "--pages", "pages")[0] == 0
     assert (tmp_path / "pages/book.png").read_bytes().startswith(b"\x89PNG")
     assert "(book.png)" in (tmp_path / "pages/book.md").read_text()
+
+
+FIGURE = """\
+figures:
+  - source: Book Fig 5
+    title: so many tasks
+    experiment: small.yaml
+    metric: tasks
+    policy: [cilk_a, work_sharing]
+"""
+
+
+def test_pages_draw_figures_of_the_source_anew(
+    simsched: Command, claims: Path, tmp_path: Path
+) -> None:
+    claims.write_text(CLAIMS + FIGURE)
+    assert simsched("reproduce", claims, "--quiet", "-j", 1, "--pages", "pages")[0] == 0
+    assert (tmp_path / "pages/book-fig-5.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "pages/book.md").read_text()
+    assert "![Fig 5](book-fig-5.png)" in page
+    assert "*Fig 5: so many tasks*" in page
+
+
+def test_a_figure_has_a_bar_per_policy_and_marks_what_is_published(
+    claims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    claims.write_text(CLAIMS + FIGURE)
+    found = reproduce([load_family(claims)], RunOptions(jobs=1))
+    (axes,) = redrawn(found.drawn[0], found.all).axes
+    assert [bar.get_height() for bar in axes.patches] == [15, 15]
+    # The claim `count` publishes 15 for cilk_a alone; the other line is that of 0.
+    marks = [line.get_ydata() for line in axes.lines if line.get_marker() == "_"]
+    assert [list(mark) for mark in marks] == [[15, 15]]
+    assert axes.get_legend_handles_labels()[1] == ["cilk_a", "work_sharing"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("metric: tasks\n    policy: [", "metric: task\n    policy: [", "unknown metric 'task'"),
+        ("[cilk_a, work_sharing]", "[cilk_x]", "'cilk_x'"),
+        ("title", "groups: [a, b]\n    title", "found 2 names, accepted: 1, one per group"),
+        ("title", "as: ratio\n    title", "versus: missing, accepted: a value beside as"),
+        ("Book Fig 5", "Boot Fig 5", "found 'Boot Fig 5', accepted: text that begins with"),
+    ],
+)
+def test_figures_are_checked_before_anything_runs(
+    simsched: Command, claims: Path, tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    claims.write_text(CLAIMS + FIGURE.replace(old, new))
+    code, output, errors = simsched("reproduce", claims)
+    assert (code, output) == (2, "")
+    assert "figures[0]" in errors
+    assert message in errors
+    assert not (tmp_path / "results").exists()
 
 
 def test_pages_that_cannot_be_written_stop_it_before_it_runs(
