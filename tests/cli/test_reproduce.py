@@ -238,6 +238,21 @@ def test_a_figure_has_a_bar_per_policy_and_marks_what_is_published(
     assert axes.get_legend_handles_labels()[1] == ["cilk_a", "work_sharing"]
 
 
+def test_a_figure_beside_several_baselines_has_a_bar_for_each(
+    claims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    both = "policy: cilk_a\n    versus: [work_sharing, pfws]\n    as: ratio"
+    (tmp_path / "small.yaml").write_text(EXPERIMENT.replace("sharing]", "sharing, pfws]"))
+    claims.write_text(CLAIMS + FIGURE.replace("policy: [cilk_a, work_sharing]", both))
+    found = reproduce([load_family(claims)], RunOptions(jobs=1))
+    (axes,) = redrawn(found.drawn[0], found.all).axes
+    names = axes.get_legend_handles_labels()[1]
+    assert names == ["cilk_a beside work_sharing", "cilk_a beside pfws"]
+    places = [bar.get_x() for bar in axes.patches]
+    assert len(set(places)) == 2
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

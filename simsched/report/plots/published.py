@@ -61,14 +61,14 @@ def _panel(
 ) -> None:
     groups = _groups([reading.point for reading, _ in drawn.values])
     names = drawn.planned.picture.groups or [_name(group, groups) for group in groups]
-    policies = list(dict.fromkeys(reading.point.policy for reading, _ in drawn.values))
+    series = list(dict.fromkeys(_series(drawn, reading) for reading, _ in drawn.values))
     equal = NO_EFFECT.get(str(drawn.planned.picture.as_), 0.0)
-    width = 0.8 / len(policies)
-    for number, policy in enumerate(policies):
+    width = 0.8 / len(series)
+    for number, name in enumerate(series):
         bars = [
             (groups.index(_group(reading.point)) - 0.4 + (number + 0.5) * width, value, reading)
             for reading, value in drawn.values
-            if (reading.point.machine, reading.point.policy) == (machine, policy)
+            if (reading.point.machine, _series(drawn, reading)) == (machine, name)
         ]
         axes.bar(
             [place for place, _, _ in bars],
@@ -76,7 +76,7 @@ def _panel(
             width,
             bottom=equal,
             color=COLOURS[number % len(COLOURS)],
-            label=policy,
+            label=name,
         )
         for place, _, reading in bars:
             if reading in published:
@@ -90,6 +90,19 @@ def _panel(
             label.set_horizontalalignment("right")
             label.set_rotation_mode("anchor")
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def _bases(drawn: Drawn) -> list[str]:
+    """Return the policies that the bars are compared with."""
+    return list(dict.fromkeys(r.base.policy for r, _ in drawn.values if r.base is not None))
+
+
+def _series(drawn: Drawn, reading: Reading) -> str:
+    """Return what bars of one colour share: their policy, and the baseline if there are several."""
+    policy = reading.point.policy
+    if reading.base is None or len(_bases(drawn)) == 1:
+        return policy
+    return f"{policy} beside {reading.base.policy}"
 
 
 def _published(verdicts: Sequence[Verdict]) -> dict[Reading, tuple[float, float]]:
@@ -127,6 +140,6 @@ def _unit(drawn: Drawn) -> str:
     metric = " + ".join(picture.metric or ())
     if picture.as_ is None:
         return metric
-    bases = dict.fromkeys(r.base.policy for r, _ in drawn.values if r.base is not None)
-    beside = f" to {', '.join(bases)}" if len(bases) == 1 else ""
-    return f"{metric}:\n{UNITS[picture.as_]}{beside if picture.as_ == 'ratio' else ''}"
+    bases = _bases(drawn)
+    beside = f" to {bases[0]}" if len(bases) == 1 and picture.as_ == "ratio" else ""
+    return f"{metric}:\n{UNITS[picture.as_]}{beside}"
