@@ -397,6 +397,13 @@ class ClaimsFile(Section):
                     accepted = f"text that begins with one of: {', '.join(self.sources)}"
                     message = f"found {item.source!r}, accepted: {accepted}"
                     raise FieldError((key, position, "source"), message)
+        # Files of pictures are named by letters and digits.
+        names = [" ".join(re.findall(r"[a-z0-9]+", item.source.lower())) for item in self.figures]
+        refuse_repeats(("figures",), names, "different figures (key source)")
+        for position, item in enumerate(self.figures):
+            if item.source.strip() in self.sources:
+                message = f"found {item.source!r}, accepted: the source and which figure of it"
+                raise FieldError(("figures", position, "source"), message)
         return self
 
     def source_of(self, item: Claim | Picture) -> str | None:

@@ -260,6 +260,7 @@ def test_a_figure_beside_several_baselines_has_a_bar_for_each(
         ("[cilk_a, work_sharing]", "[cilk_x]", "'cilk_x'"),
         ("title", "groups: [a, b]\n    title", "found 2 names, accepted: 1, one per group"),
         ("title", "as: ratio\n    title", "versus: missing, accepted: a value beside as"),
+        ("Book Fig 5", "Book", "accepted: the source and which figure of it"),
         ("Book Fig 5", "Boot Fig 5", "found 'Boot Fig 5', accepted: text that begins with"),
     ],
 )
@@ -272,6 +273,13 @@ def test_figures_are_checked_before_anything_runs(
     assert "figures[0]" in errors
     assert message in errors
     assert not (tmp_path / "results").exists()
+
+
+def test_figures_have_files_of_their_own(simsched: Command, claims: Path) -> None:
+    claims.write_text(CLAIMS + FIGURE + FIGURE.removeprefix("figures:\n").replace("Fig", "fig."))
+    code, output, errors = simsched("reproduce", claims)
+    assert (code, output) == (2, "")
+    assert "accepted: different figures (key source)" in errors
 
 
 def test_pages_that_cannot_be_written_stop_it_before_it_runs(
