@@ -138,10 +138,16 @@ def _refuse_combinations(plan: Plan, graph: TaskGraph, problem: Problem) -> None
         refuse_copied("balancing", "moves pages to whoever uses them")
     if balancing is not None and problem.replica.size:
         raise PolicyError("balancing: found some, accepted none where blocks have replicas")
-    if (problem.change_speed == 0.0).any() and (len(graph.child) or problem.copies_data):
+    fail = (problem.change_speed == 0.0).any()
+    if fail and (len(graph.child) or problem.copies_data):
         raise ModelError(
             "machine: found cores that fail, accepted none with tasks that spawn others or where "
             "data are copied"
+        )
+    if fail and plan.runtime is not None:
+        raise ModelError(
+            "machine: found cores that fail, accepted none under a task runtime: it gives tasks to "
+            "workers that have failed"
         )
     if graph.access_after is not None and problem.copies_data:
         raise ModelError("graph: access_after: accepted none where data are copied")

@@ -22,6 +22,7 @@ from simsched.files.errors import (
 from simsched.machine import load_machine
 from simsched.machine.model import Change, Machine
 from simsched.machine.synthetic import make_machine
+from simsched.policy import make_policy
 from simsched.policy.contract.base import (
     AcquireStep,
     HookView,
@@ -341,3 +342,11 @@ def test_a_call_of_a_worker_that_fails_is_passed_on(backend: str, failing: int) 
     }
     # Taken by the other one at once, or when the first one fails; or by the first one at 5 us.
     assert ends == {2 * US, 4 * US, 6 * US}
+
+
+@pytest.mark.parametrize("name", ["eager", "ws", "dmdas", "heteroprio", "modular_heft"])
+def test_task_runtimes_refuse_cores_that_fail(backend: str, name: str) -> None:
+    machine = changing(uneven(1.0, 1.0), (3, (0,), 0.0))
+    workload = Workload("w", build_graph([3000.0] * 6))
+    with pytest.raises(ModelError, match="found cores that fail, accepted none under a task"):
+        simulate(machine, workload, make_policy(name), backend=backend)
