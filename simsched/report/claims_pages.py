@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from simsched.report.claims import (
 from simsched.report.markdown import paragraph, table
 from simsched.reproduction.claims import Drawn, Reproduction, by_kind, by_source, summary
 from simsched.reproduction.judge import Verdict
+from simsched.reproduction.schema import page_name
 
 INDEX = "index.md"
 LEGEND = """\
@@ -54,15 +54,6 @@ def write_pages(directory: Path, reproduction: Reproduction) -> None:
             save(redrawn(drawn, verdicts), directory / _picture_file(drawn))
         text = page(reproduction, source, f"{name}.png" if figure is not None else "")
         write_text(directory / f"{name}.md", text)
-
-
-def page_name(source: str) -> str:
-    """Return the name of a source's page.
-
-    >>> page_name("LAWS ICS'14")
-    'laws-ics-14'
-    """
-    return "-".join(re.findall(r"[a-z0-9]+", source.lower()))
 
 
 def index(reproduction: Reproduction) -> str:

@@ -59,6 +59,15 @@ ALIKE_TOLERANCE = 0.05
 LINEAR_R2 = 0.95
 
 
+def page_name(source: str) -> str:
+    """Return the name of the page of a source, or of the picture of one of its figures.
+
+    >>> page_name("LAWS ICS'14")
+    'laws-ics-14'
+    """
+    return "-".join(re.findall(r"[a-z0-9]+", source.lower()))
+
+
 class Tolerance(Section):
     """By how much a simulated value may miss a published one: `relative` or `absolute`."""
 
@@ -397,8 +406,7 @@ class ClaimsFile(Section):
                     accepted = f"text that begins with one of: {', '.join(self.sources)}"
                     message = f"found {item.source!r}, accepted: {accepted}"
                     raise FieldError((key, position, "source"), message)
-        # Files of pictures are named by letters and digits.
-        names = [" ".join(re.findall(r"[a-z0-9]+", item.source.lower())) for item in self.figures]
+        names = [page_name(item.source) for item in self.figures]
         refuse_repeats(("figures",), names, "different figures (key source)")
         for position, item in enumerate(self.figures):
             if item.source.strip() in self.sources:

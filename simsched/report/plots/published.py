@@ -14,12 +14,12 @@ from simsched.report.plots.titles import set_title
 from simsched.reproduction.claims import Drawn
 from simsched.reproduction.judge import Verdict
 from simsched.reproduction.nearness import NO_EFFECT, interval
-from simsched.reproduction.points import Point, Reading
+from simsched.reproduction.points import Point, Reading, Sweep
 from simsched.reproduction.schema import QUANTIFIERS
 
 WIDTH, HEIGHT = 7.5, 2.4  #: inches of a figure with one panel
 MOST_COLUMNS = 2  #: panels beside each other
-Group = tuple[str, object]
+Group = tuple[str, Sweep]
 
 
 def redrawn(drawn: Drawn, verdicts: Sequence[Verdict]) -> Figure:
@@ -59,7 +59,7 @@ def redrawn(drawn: Drawn, verdicts: Sequence[Verdict]) -> Figure:
 def _panel(
     axes: Axes, drawn: Drawn, machine: str, published: dict[Reading, tuple[float, float]]
 ) -> None:
-    groups = _groups([reading.point for reading, _ in drawn.values])
+    groups = list(dict.fromkeys(_group(reading.point) for reading, _ in drawn.values))
     names = drawn.planned.picture.groups or [_name(group, groups) for group in groups]
     series = list(dict.fromkeys(_series(drawn, reading) for reading, _ in drawn.values))
     equal = NO_EFFECT.get(str(drawn.planned.picture.as_), 0.0)
@@ -118,10 +118,6 @@ def _published(verdicts: Sequence[Verdict]) -> dict[Reading, tuple[float, float]
     return found
 
 
-def _groups(points: Sequence[Point]) -> list[Group]:
-    return list(dict.fromkeys(map(_group, points)))
-
-
 def _group(point: Point) -> Group:
     return point.workload, point.sweep
 
@@ -129,7 +125,7 @@ def _group(point: Point) -> Group:
 def _name(group: Group, groups: Sequence[Group]) -> str:
     """Return what differs between groups: the workload, swept values, or both."""
     workload, sweep = group
-    values = ", ".join(value for _, value in sweep) if isinstance(sweep, tuple) else ""
+    values = ", ".join(value for _, value in sweep)
     several = len({name for name, _ in groups}) > 1
     return " ".join([workload] * (several or not values) + [values] * bool(values))
 

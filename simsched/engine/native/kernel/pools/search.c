@@ -518,9 +518,7 @@ int ssk_search(ssk_sim_t *sim, int32_t worker)
         has_found = find_pool(sim, worker, &found, &has_failed);
     int64_t probe_cost = has_failed ? settle_probes(sim, has_found) : 0;
     if (!has_found) {
-        if (ssk_set_has(sim->routes.active, worker))
-            ssk_pass_on(sim, worker);
-        w->called_group = SSK_NONE;
+        ssk_pass_on(sim, worker);
         return stay_idle(sim, worker);
     }
     ssk_pool_t *pool = ssk_pools_at(&sim->pools, found.group, found.instance);
