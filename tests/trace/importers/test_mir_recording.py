@@ -44,6 +44,8 @@ def test_leaves_are_placed_and_inner_tasks_counted(write, events_of):
     ((reason, count),) = recording.details["set_aside"].items()
     assert reason.startswith("inner tasks")
     assert count == 1
+    # Operations are cycles, so whoever replays the graph takes the clock as their speed.
+    assert recording.workload.parameters["reference_speed"] == 2e9
 
 
 def test_the_order_of_rows_does_not_matter(write, content):
