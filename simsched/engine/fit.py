@@ -69,11 +69,7 @@ def rehearse(
     setup = set_up(machine, workload, policy, workers=workers, pinning=pinning, seed=seed)
     executed = setup.view.workload
     first = executed.graph if executed.init is None else executed.init
-    with said_of("plan"):
-        plan = policy.plan(setup.view, setup.state, first)
-        resolved = setup.resolved(plan, first)
-        if not plan.acquire and plan.runtime is None and not policy.overrides("on_timer"):
-            raise PolicyError("acquire: found no step, accepted at least one: nobody takes a task")
+    plan, resolved = setup.planned(policy, first)
     return misfits(setup, policy, plan, resolved, first)
 
 

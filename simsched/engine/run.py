@@ -22,7 +22,7 @@ from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.plans import resolve_plan
 from simsched.engine.replication import refuse_copied
-from simsched.engine.setup import Setup, set_up
+from simsched.engine.setup import Setup, refuse_idle, set_up
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
 from simsched.engine.ways import LoadMeter
 from simsched.files.errors import ConfigurationError, PolicyError, expect, unknown_name
@@ -356,7 +356,10 @@ def _update(
         if problem.replica.size and (problem.replica[np.array(update.move_block, int)] >= 0).any():
             raise PolicyError("move_block: found a block with replicas, accepted others")
         plan = update.plan
-        resolved = None if plan is None else (plan, resolve_plan(plan, graph, problem))
+        resolved = None
+        if plan is not None:
+            resolved = plan, resolve_plan(plan, graph, problem)
+            refuse_idle(policy, plan)
         engine.migrate(
             int(update.overhead_ps),
             np.asarray(update.move_block, np.int32),

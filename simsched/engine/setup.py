@@ -9,6 +9,7 @@ import numpy as np
 
 from simsched.engine.backend import RestartableBackend
 from simsched.engine.common import Answer, Ground, Planned, common_to, own_arrays
+from simsched.engine.interface.decisions import HOOKS as DECIDED
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.plans import resolve_plan
@@ -21,6 +22,7 @@ from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import (
     HOOKS,
+    AcquireOrder,
     Placement,
     Plan,
     PlanView,
@@ -66,7 +68,9 @@ class Setup:
             return known.given, known.resolved
         with said_of("plan"):
             plan = policy.plan(self.view, self.state, graph)
-            return plan, self.resolved(plan, graph)
+            resolved = self.resolved(plan, graph)
+            refuse_idle(policy, plan)
+            return plan, resolved
 
     def settle(self, policy: Policy, seed: int) -> None:
         """Note a run that is over, if all others will be like it, but for what engines draw.
@@ -98,6 +102,14 @@ class Setup:
             known = Planned(plan, Answer(plan), resolved)
             self.ground.planned[graph] = known
         return known.resolved
+
+
+def refuse_idle(policy: Policy, plan: Plan) -> None:
+    """Refuse a correct plan under which nobody takes a task, unless a hook can change that."""
+    changing = (hook for hook, decisions in DECIDED.items() if AcquireOrder in decisions)
+    if plan.acquire or plan.runtime is not None or any(map(policy.overrides, changing)):
+        return
+    raise PolicyError("acquire: found no step, accepted at least one: nobody takes a task")
 
 
 def set_up(

@@ -17,14 +17,19 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, Literal
 
 from simsched.files.errors import ConfigurationError, unknown_name, with_article
-from simsched.files.units import SPEED, Dimension, parse_size, parse_speed
+from simsched.files.units import SIZE, SPEED, Dimension, parse_size, parse_speed
 from simsched.names.arguments import plain
 
 MIB = 2**20
 REQUIRED: Any = inspect.Parameter.empty  #: in place of a default: a value has to be given
 MAX_FLOAT = 2**1023  #: whole numbers from there on may be no float
 _SWITCHES = {"yes": True, "true": True, "no": False, "false": False}
-_PARSERS: dict[Dimension | None, Callable[[object], float]] = {SPEED: parse_speed}
+#: What a number may be as text with a unit, by the last word of the parameter's name.
+_DIMENSIONS = {"bytes": SIZE, "speed": SPEED}
+_PARSERS: dict[Dimension | None, Callable[[object], float]] = {
+    SIZE: parse_size,
+    SPEED: parse_speed,
+}
 _WORDS = {bool: "true or false", str: "text", list: "a list", dict: "a mapping", object: "a value"}
 
 
@@ -51,7 +56,7 @@ Size = Annotated[int, Bounds(1, 2**50)]
 SizeOrZero = Annotated[int, Bounds(0, 2**50)]
 Cost = Annotated[float, Bounds(0)]
 #: Operations per second. Text has a unit; a number below is one of GHz or MHz that lacks its unit.
-OpsPerS = Annotated[float | str, Bounds(10**6), SPEED]
+OpsPerS = Annotated[float | str, Bounds(10**6)]
 Fraction = Annotated[float, Bounds(0, 1)]
 
 
@@ -59,7 +64,7 @@ Fraction = Annotated[float, Bounds(0, 1)]
 class Parameter:
     """One parameter."""
 
-    name: str  # whole numbers whose names end in ``_bytes`` may be text with a unit
+    name: str
     type: type  # a whole number is accepted for ``float``
     default: object  # `REQUIRED` when a value has to be given
     bounds: Bounds = Bounds()  # infinity is accepted only where it is the default
@@ -69,12 +74,11 @@ class Parameter:
     #: whether a mapping with a value for each kind of processor is accepted in place of one value
     by_kind: bool = False
     words: str = ""  # what a message says of a text that has a form of its own
-    dimension: Dimension | None = None  # of a number that may also be text with a unit
 
     @property
-    def is_size(self) -> bool:
-        """Whether text such as ``2 MiB`` is accepted."""
-        return self.type is int and self.name.endswith("_bytes")
+    def dimension(self) -> Dimension | None:
+        """What a number may be as text with a unit: of ``_bytes`` a size, of ``_speed`` a speed."""
+        return _dimension(self.name) if self.type in (int, float) else None
 
     @property
     def accepted(self) -> str:
@@ -84,7 +88,6 @@ class Parameter:
         elif self.type in (int, float):
             kind = "a whole" if self.type is int else "a" if self._is_unlimited else "a finite"
             text = f"{kind} number" + (f", {self.bounds}" if self.bounds != Bounds() else "")
-            text += ", or text such as '2 MiB'" if self.is_size else ""
             if self.dimension is not None:
                 text += f", or text with a unit such as '{self.dimension.example}'"
         else:
@@ -100,7 +103,7 @@ class Parameter:
             return {kind: one.checked(value[kind], f"{where}.{kind}") for kind in value}
         if self.type in (int, float, bool):
             value = plain(value)
-        parse = parse_size if self.is_size else _PARSERS.get(self.dimension)
+        parse = _PARSERS.get(self.dimension)
         if parse is not None and isinstance(value, str):
             try:
                 value = parse(value)
@@ -152,6 +155,11 @@ class Parameter:
             return False
         finite = self.type is int or math.isfinite(value)
         return (finite or (self._is_unlimited and value == value)) and self.bounds.holds(value)
+
+
+def _dimension(name: str) -> Dimension | None:
+    """Return what a number may be as text with a unit by the name of its parameter."""
+    return _DIMENSIONS.get(name.rpartition("_")[2])
 
 
 def parameters_of(
@@ -216,20 +224,17 @@ def of_hint(name: str, hint: Any, default: object = REQUIRED) -> Parameter:
     """Return a parameter as its type hint describes it."""
     bounds, optional, item, by_kind = Bounds(), False, None, False
     choices: tuple[str, ...] = ()
-    words, dimension = "", None
+    words = ""
     for _ in range(3):
         origin, arguments = typing.get_origin(hint), typing.get_args(hint)
         if origin is Annotated:
             bounds = next((extra for extra in arguments[1:] if isinstance(extra, Bounds)), bounds)
             words = next((extra for extra in arguments[1:] if isinstance(extra, str)), words)
-            dimension = next(
-                (extra for extra in arguments[1:] if isinstance(extra, Dimension)), None
-            )
             hint = arguments[0]
         elif origin in (types.UnionType, typing.Union):
             mapping = [kind for kind in arguments if typing.get_origin(kind) is Mapping]
             kinds = [kind for kind in arguments if kind not in (types.NoneType, *mapping)]
-            if dimension is not None:
+            if float in kinds and str in kinds and _dimension(name) is not None:
                 kinds.remove(str)
             optional, by_kind = optional or types.NoneType in arguments, by_kind or bool(mapping)
             hint = kinds[0] if len(kinds) == 1 else hint
@@ -239,6 +244,4 @@ def of_hint(name: str, hint: Any, default: object = REQUIRED) -> Parameter:
             item, hint = arguments[0] if origin is list else None, origin
     if hint not in (int, float, bool, str, list, dict):
         raise ValueError(f"parameter {name}: type {hint} is not supported")
-    return Parameter(
-        name, hint, default, bounds, choices, optional, item, by_kind, words, dimension
-    )
+    return Parameter(name, hint, default, bounds, choices, optional, item, by_kind, words)

@@ -263,8 +263,8 @@ def _values(parameter: Parameter) -> Json:
     if isinstance(parameter.default, bool | int | str) or _is_finite(parameter.default):
         found["default"] = parameter.default
     others = [{"type": "null"}] if parameter.optional else []
-    others += [_SIZE({})] if parameter.is_size else []
-    others += [{"type": "string"}] if parameter.dimension is not None else []
+    if parameter.dimension is not None:
+        others.append(_quantity(parameter.dimension)({}))
     return {"anyOf": [found, *others]} if others else found
 
 

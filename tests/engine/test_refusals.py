@@ -277,6 +277,36 @@ def test_fields_of_records(name: str) -> None:
     assert refused == {one.name for one in fields(record)}
 
 
+@pytest.mark.parametrize(
+    ("method", "answer"),
+    [
+        ("plan", replace(PLAN, acquire=())),
+        ("on_iteration", Update(replace(PLAN, acquire=()))),
+    ],
+    ids=["plan", "on_iteration"],
+)
+def test_a_plan_under_which_nobody_takes_a_task(method: str, answer: Any) -> None:
+    """Runs stalled; only what rehearses a run refused it, though a wake may bring an order."""
+    assert agreed(answering(method, answer)) == (
+        f"PolicyError: policy Wrong: {method}: acquire: found no step, accepted at least one: "
+        "nobody takes a task"
+    )
+    wake = {"on_wake": lambda self, *_: ()}
+    assert agreed(answering(method, answer, **wake)).startswith("StalledError")
+
+
+def test_an_order_that_a_wake_brings() -> None:
+    def on_wake(self: Any, view: Any, state: Any, tag: int) -> Any:
+        return (AcquireOrder(PLAN.acquire),)
+
+    def on_ready(self: Any, view: Any, state: Any, task: int, worker: int) -> Any:
+        return (Wake(3 * US),) if task == 0 else None
+
+    methods = {"on_wake": on_wake, "on_ready": on_ready}
+    late = agreed(answering("plan", replace(PLAN, acquire=()), **methods))
+    assert int(late.split()[0]) == 3 * US + int(agreed(Plain()).split()[0])
+
+
 def test_periods_of_timers() -> None:
     assert "Error" in agreed(answering("on_timer", (), timer_period_s=1e-13))
     for value in VALUES:
