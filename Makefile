@@ -94,7 +94,7 @@ format: setup
 
 # Runs all published claims, which takes an hour, unless their results are stored.
 accuracy: setup
-	@$(BIN)/simsched reproduce --quiet --pages docs/published > /dev/null
+	@$(BIN)/simsched reproduce --quiet --pages docs/published --overwrite > /dev/null
 	@$(BIN)/python -m pytest -q -m accuracy --renew-accuracy
 
 bench: setup
@@ -112,7 +112,7 @@ docs-tables: setup
 	@for kind in machines policies workloads metrics; do \
 	  $(BIN)/simsched list $$kind --markdown > docs/$$kind.md.new && mv docs/$$kind.md.new docs/$$kind.md || exit 1; \
 	done
-	@$(BIN)/simsched compare cilk bats -e quickstart -o docs/quickstart.png --quiet >/dev/null
+	@$(BIN)/simsched compare cilk bats -e quickstart -o docs/quickstart.png --overwrite --quiet >/dev/null
 
 # Whichever file of a pair is newer is what the other one follows.
 notebooks: setup

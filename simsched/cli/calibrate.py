@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.output import JsonOption, QuietOption, print_json, say, warn
+from simsched.cli.options import OverwriteOption
+from simsched.cli.output import JsonOption, QuietOption, check_output, print_json, say, warn
 from simsched.files.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def calibrate_command(
     kernels: Annotated[
         bool, typer.Option("--kernels/--no-kernels", help="Whether to calibrate programs.")
     ] = True,
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -59,11 +61,11 @@ def calibrate_command(
     from simsched.hardware.measure import measure
     from simsched.hardware.measure_schema import load_matrix
     from simsched.hardware.measurements import read_measurements
-    from simsched.hardware.session import check_machine_file, kernels_on
+    from simsched.hardware.session import SUFFIXES, kernels_on
     from simsched.machine.written import document_yaml
 
     if output is not None:
-        check_machine_file(output, "--output")
+        check_output(output, *SUFFIXES, overwrite=overwrite)
     chosen = None if cores is None else _cores(cores)
 
     def progress(what: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import AssignmentsOption
+from simsched.cli.options import AssignmentsOption, OverwriteOption
 from simsched.cli.output import (
     FIGURES,
     JsonOption,
@@ -59,6 +59,7 @@ def compare_command(
             "--output", "-o", metavar="FILE", help="Draw the waterfall: .png, .pdf or .svg."
         ),
     ] = None,
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -70,7 +71,7 @@ def compare_command(
     from simsched.files.units import plural
     from simsched.report.compare import tables
 
-    check_output(output, *FIGURES)
+    check_output(output, *FIGURES, overwrite=overwrite)
     sides = [selected_cells(text, experiment, assignments or []) for text in (first, second)]
     measured = []
     for cells in sides:

@@ -12,7 +12,7 @@ import typer
 
 from simsched.cli import names
 from simsched.cli.options import OverwriteOption, at_least_one
-from simsched.cli.output import JsonOption, QuietOption, print_json, refuse_existing, say, say_files
+from simsched.cli.output import JsonOption, QuietOption, print_json, say, say_files
 
 REPORT_EVERY_S = 10.0
 
@@ -57,6 +57,7 @@ def duel_command(
     nothing was found.
     """
     from simsched.experiment.duel import FILES, Budget, find_duel
+    from simsched.files.atomic import refuse_existing
     from simsched.files.units import plural
     from simsched.names.parameters import Bounds, Parameter
 

@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import Words, repeatable
-from simsched.cli.output import JsonOption, QuietOption, parse_options, print_json, warn
+from simsched.cli.options import OverwriteOption, Words, repeatable
+from simsched.cli.output import (
+    JsonOption,
+    QuietOption,
+    check_output,
+    parse_options,
+    print_json,
+    warn,
+)
 from simsched.files.bounded import is_directory, is_there, noticing_paths, unreadable
 from simsched.files.errors import ConfigurationError, unknown_name
 
@@ -58,6 +65,7 @@ def export_command(
     assignments: Annotated[
         Words, repeatable("--set", "NAME=NUMBER", "Option of the format that is written")
     ] = None,
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -67,6 +75,7 @@ def export_command(
         raise ConfigurationError(f"export: found {found} of FILE and --output, accepted one")
     target = file if file is not None else output
     assert target is not None
+    check_output(target, overwrite=overwrite)
     _refuse_results(Path(source))
     if source.endswith(RECORDING_SUFFIX) or _means_a_run(to, target):
         options = parse_options(assignments or [], whole=True)

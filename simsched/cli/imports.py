@@ -16,9 +16,9 @@ from simsched.cli.output import (
     QuietOption,
     parse_options,
     print_json,
-    refuse_existing,
     warn,
 )
+from simsched.files.atomic import refuse_existing
 from simsched.files.errors import ConfigurationError, GraphError, TraceError, unknown_name
 
 RECORDING_SUFFIX, MACHINE_SUFFIXES = ".parquet", (".yaml", ".yml")

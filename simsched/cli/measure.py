@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from simsched.cli import names
+from simsched.cli.options import OverwriteOption
 from simsched.cli.output import (
     JsonOption,
     QuietOption,
@@ -38,9 +39,7 @@ def measure_command(
             help="By default measurements/NAME; of several files: DIR/NAME.",
         ),
     ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace measurements that are there already.")
-    ] = False,
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:

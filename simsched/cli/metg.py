@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from simsched.cli.options import at_least_one
+from simsched.cli.options import OverwriteOption, at_least_one
 from simsched.cli.output import print_json, say, say_files, warn
 from simsched.cli.run import StudyOptions, with_shared_options
 from simsched.files.errors import ConfigurationError
@@ -36,6 +36,7 @@ def metg_command(
         Path | None,
         typer.Option("--output", "-o", help="Directory for tables (Parquet) and a figure (PNG)."),
     ] = None,
+    overwrite: OverwriteOption = False,
 ) -> None:
     """Find the smallest granularity of tasks at which policies keep half of the peak rate.
 
@@ -45,8 +46,11 @@ def metg_command(
     from simsched.experiment.metg import find_metg, with_workers
     from simsched.experiment.rehearsal import check_runs, refuse, said
     from simsched.experiment.runner import directories
-    from simsched.report.metg import metg_table, write_metg
+    from simsched.files.atomic import refuse_existing
+    from simsched.report.metg import FILES, metg_table, write_metg
 
+    if output is not None:
+        refuse_existing([output / name for name in FILES], overwrite=overwrite)
     target = _between_0_and_1(efficiency)
     study = asked.study()
     cells = with_workers(study.cells, workers or ())

@@ -46,7 +46,7 @@ ExperimentArgument = Annotated[
     ),
 ]
 OverwriteOption = Annotated[
-    bool, typer.Option("--overwrite", help="Replace files of --output that are there already.")
+    bool, typer.Option("--overwrite", help="Replace files that are there already.")
 ]
 BackendOption = Annotated[
     str | None,

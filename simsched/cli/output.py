@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
@@ -91,26 +91,19 @@ def print_json(document: Any, default: Callable[[Any], Any] | None = None) -> No
     sys.stdout.write(json.dumps(document, indent=1, allow_nan=False, default=default) + "\n")
 
 
-def check_output(path: Path | None, *suffixes: str) -> None:
-    """Refuse a file of ``--output`` with another suffix, or that cannot be written, in advance."""
-    from simsched.files.atomic import check_writable
+def check_output(
+    path: Path | None, *suffixes: str, overwrite: bool, option: str = "--output"
+) -> None:
+    """Refuse a file in advance: of another suffix, there already, or that cannot be written."""
+    from simsched.files.atomic import check_writable, refuse_existing
 
     if path is None:
         return
-    if path.suffix not in suffixes:
-        accepted = f"a name in {' or '.join(suffixes)}"
-        raise ConfigurationError(f"--output: found {str(path)!r}, accepted: {accepted}")
+    if suffixes and path.suffix not in suffixes:
+        accepted = f"a name that ends in {' or '.join(suffixes)}"
+        raise ConfigurationError(f"{option}: found {str(path)!r}, accepted: {accepted}")
+    refuse_existing([path], overwrite=overwrite)
     check_writable(path)
-
-
-def refuse_existing(paths: Iterable[Path], *, overwrite: bool) -> None:
-    """Refuse to replace files of ``--output``, unless the user has said `overwrite`."""
-    found = None if overwrite else next((path for path in paths if path.is_file()), None)
-    if found is not None:
-        raise ConfigurationError(
-            f"{found}: found a file, accepted: another place (--output), or --overwrite to "
-            "replace it"
-        )
 
 
 def parse_options(assignments: list[str], *, whole: bool = False) -> dict[str, object]:

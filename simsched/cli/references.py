@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import OnlyMachines, OnlyPolicies, Words, at_least_one, repeatable
+from simsched.cli.options import (
+    OnlyMachines,
+    OnlyPolicies,
+    OverwriteOption,
+    Words,
+    at_least_one,
+    repeatable,
+)
 from simsched.cli.output import (
     JsonOption,
     QuietOption,
@@ -22,7 +29,8 @@ from simsched.cli.output import (
 from simsched.files.errors import ConfigurationError, unknown_name
 
 if TYPE_CHECKING:
-    from simsched.reproduction.references import Row
+    from simsched.reproduction.curves import Point
+    from simsched.reproduction.references import Reference, Row
 
 
 def references_command(
@@ -64,17 +72,19 @@ def references_command(
             "--plots", metavar="DIR", help="Draw each curve of a memory benchmark into a file."
         ),
     ] = None,
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Compare simulated makespans, or memory benchmarks, with those that others give."""
     from simsched.reproduction.curves import is_curve
-    from simsched.reproduction.references import Reference, compare_references, read_references
+    from simsched.reproduction.references import compare_references
     from simsched.reproduction.tables import head_of
 
-    check_output(output, ".csv")
+    check_output(output, ".csv", overwrite=overwrite)
     if is_curve(head_of(file)):
-        _curves(file, machines, output, plots, as_json=as_json, quiet=quiet)
+        points = _points(file, machines, plots, overwrite=overwrite)
+        _curves(points, output, plots, as_json=as_json, quiet=quiet)
         return
     if plots is not None:
         raise ConfigurationError("--plots: found a table of makespans, accepted memory benchmarks")
@@ -84,20 +94,9 @@ def references_command(
             tiles = "-" if reference.tiles is None else reference.tiles
             sys.stderr.write(f"{reference.machine} {reference.policy} {tiles}\n")
 
-    rows_read = read_references(file)
-    _check_names("machine", machines, {reference.machine for reference in rows_read})
-    _check_names("policy", policies, {reference.policy for reference in rows_read})
-    chosen = [
-        reference
-        for reference in rows_read
-        if (not machines or reference.machine in machines)
-        and (not policies or reference.policy in policies)
-    ]
-    if not chosen:
-        raise ConfigurationError(f"{file}: found no row for these machines and policies")
     rows = list(
         compare_references(
-            chosen,
+            _chosen(file, machines, policies),
             program=program,
             parameters=_parameters(assignments or []),
             seeds=seeds,
@@ -107,9 +106,41 @@ def references_command(
     _report(rows, output, as_json=as_json)
 
 
+def _chosen(file: Path, machines: Words, policies: Words) -> list[Reference]:
+    """Return the rows of a table of makespans that are asked for."""
+    from simsched.reproduction.references import read_references
+
+    found = read_references(file)
+    _check_names("machine", machines, {reference.machine for reference in found})
+    _check_names("policy", policies, {reference.policy for reference in found})
+    chosen = [
+        reference
+        for reference in found
+        if (not machines or reference.machine in machines)
+        and (not policies or reference.policy in policies)
+    ]
+    if not chosen:
+        raise ConfigurationError(f"{file}: found no row for these machines and policies")
+    return chosen
+
+
+def _points(file: Path, machines: Words, plots: Path | None, *, overwrite: bool) -> list[Point]:
+    """Return the measured points that are asked for; refuse plots that are there already."""
+    from simsched.files.atomic import refuse_existing
+    from simsched.report.curves import curve_file
+    from simsched.reproduction.curves import read_curves
+
+    points = read_curves(file)
+    _check_names("machine", machines, {point.machine for point in points})
+    chosen = [point for point in points if not machines or point.machine in machines]
+    if plots is not None:
+        files = {curve_file(point.curve, plots): None for point in chosen}
+        refuse_existing(files, overwrite=overwrite)
+    return chosen
+
+
 def _curves(
-    file: Path,
-    machines: list[str] | None,
+    points: list[Point],
     output: Path | None,
     plots: Path | None,
     *,
@@ -118,16 +149,13 @@ def _curves(
 ) -> None:
     """Compare memory benchmarks; what cannot be simulated ends with an error after all others."""
     from simsched.report.curves import curve_table, draw_curves, machine_table
-    from simsched.reproduction.curves import Point, by_machine, compare_curves, read_curves
+    from simsched.reproduction.curves import by_machine, compare_curves
 
     def progress(point: Point) -> None:
         if not quiet and sys.stderr.isatty():
             sys.stderr.write(f"{' '.join(point.curve)} {point.threads}\n")
 
-    points = read_curves(file)
-    _check_names("machine", machines, {point.machine for point in points})
-    chosen = [point for point in points if not machines or point.machine in machines]
-    rows = list(compare_curves(chosen, progress=progress))
+    rows = list(compare_curves(points, progress=progress))
     problems = [f"{row.point.where}: {row.problem}" for row in rows if row.problem]
     if len(problems) == len(rows):
         raise ConfigurationError(problems[0])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simsched.cli.options import OverwriteOption
 from simsched.cli.output import check_output, print_json
 from simsched.cli.run import ExperimentOptions, run_file, with_shared_options
 from simsched.files.errors import ConfigurationError
@@ -38,6 +39,7 @@ def report_command(
             "here or one level below.",
         ),
     ] = None,
+    overwrite: OverwriteOption = False,
 ) -> None:
     """Write the report of an experiment: one HTML file with all of it, or a PDF of its figures.
 
@@ -46,7 +48,7 @@ def report_command(
     from simsched.experiment.query import RUNS, directory_with
     from simsched.report.result_report import SUFFIXES, write_report
 
-    check_output(output, *SUFFIXES)
+    check_output(output, *SUFFIXES, overwrite=overwrite)
     if runs is not None and not (runs / RUNS).is_file():
         accepted = "a directory that simsched run --output has filled"
         raise ConfigurationError(f"--runs: {runs}: found no {RUNS}, accepted: {accepted}")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from simsched.cli import names as cli_names
-from simsched.cli.options import JobsOption, RecomputeOption, Words, repeatable
+from simsched.cli.options import JobsOption, OverwriteOption, RecomputeOption, Words, repeatable
 from simsched.cli.output import JsonOption, QuietOption, console_on, print_json, say, warn
 from simsched.cli.run import interruptible
 
@@ -36,6 +36,7 @@ def reproduce_command(
         Path | None,
         typer.Option("--pages", metavar="DIR", help="Write the counts and a page per source too."),
     ] = None,
+    overwrite: OverwriteOption = False,
     recompute: RecomputeOption = False,
 ) -> None:
     """Check published claims: run the experiments that they need, print the verdicts."""
@@ -50,7 +51,8 @@ def reproduce_command(
         _list(families, as_json)
         return
     if pages is not None:
-        check_pages(pages)
+        sources = {planned.source: None for family in families for planned in family.claims}
+        check_pages(pages, sources, overwrite=overwrite)
     console = console_on(sys.stderr)
 
     def progress(experiment: str, total: int) -> ProgressBar:

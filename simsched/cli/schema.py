@@ -10,7 +10,8 @@ from typing import Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.output import JsonOption, QuietOption, say_files
+from simsched.cli.options import OverwriteOption
+from simsched.cli.output import JsonOption, QuietOption, check_output, say_files
 
 
 def init_command(
@@ -44,6 +45,7 @@ def schema_command(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write it to a file.")
     ] = None,
+    overwrite: OverwriteOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Print the JSON Schema of a kind of YAML file, with which editors complete and check it.
@@ -54,6 +56,7 @@ def schema_command(
     from simsched.report.json_schema import schema_of
 
     del quiet  # there is nothing but the result
+    check_output(output, overwrite=overwrite)
     text = json.dumps(schema_of(kind), indent=1, allow_nan=False) + "\n"
     if output is None:
         sys.stdout.write(text)

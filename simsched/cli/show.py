@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.output import JsonOption, QuietOption, examples, print_json, say_files
+from simsched.cli.options import OverwriteOption
+from simsched.cli.output import (
+    FIGURES,
+    JsonOption,
+    QuietOption,
+    check_output,
+    examples,
+    print_json,
+    say_files,
+)
 from simsched.files.bounded import noticing_paths
-from simsched.files.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from simsched.report.description import Description
@@ -46,6 +54,7 @@ def show_machine(
     draw: Annotated[
         Path | None, typer.Option("--draw", metavar="PNG", help="Write a drawing instead.")
     ] = None,
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -60,12 +69,10 @@ def show_machine(
     from simsched.machine.draw import draw_machine
     from simsched.report.uses import saying_use
 
+    check_output(draw, *FIGURES, overwrite=overwrite, option="--draw")
     accepted = "a machine, by name or in a file"
     with saying_use(name, accepted, "machine"), noticing_paths(name, accepted):
         machine = load_machine(name)
-    if draw.suffix not in (".png", ".svg", ".pdf"):
-        accepted = "a name that ends in .png, .svg or .pdf"
-        raise ConfigurationError(f"--draw: found {str(draw)!r}, accepted: {accepted}")
     draw_machine(machine, draw)
     say_files([draw], as_json=as_json)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import at_least_one
+from simsched.cli.options import OverwriteOption, at_least_one
 from simsched.cli.output import JsonOption, QuietOption, print_json, say, warn
 from simsched.files.errors import ConfigurationError
 
@@ -71,6 +71,7 @@ def validate_command(
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="A set: write report, plot and JSON."),
     ] = None,
+    overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -81,6 +82,11 @@ def validate_command(
     """
     from simsched.hardware.measurements import INDEX
 
+    if output is not None:
+        from simsched.files.atomic import refuse_existing
+        from simsched.report.validation import FILES
+
+        refuse_existing([output / name for name in FILES], overwrite=overwrite)
     is_set = (measured / INDEX).exists() or (measured.is_dir() and machine is not None)
     one_run = {"--policy": policies, "--runs": runs, "--format": format, "--set": assignments}
     for name, value in one_run.items():

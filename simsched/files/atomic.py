@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -53,6 +53,19 @@ def check_writable(path: Path) -> None:
     with naming(path):
         probe.touch()
     discard(probe)
+
+
+def refuse_existing(paths: Iterable[Path], *, overwrite: bool | None = None) -> None:
+    """Refuse to replace files that a user has named, unless asked to `overwrite` them.
+
+    None where nothing can be asked: there is no option for it.
+    """
+    for path in () if overwrite else paths:
+        with naming(path):
+            found = path.is_file() or (path.is_symlink() and not path.exists())
+        if found:
+            more = "" if overwrite is None else ", or --overwrite to replace it"
+            raise ConfigurationError(f"{path}: found a file, accepted: a name that is free{more}")
 
 
 def _target(path: Path) -> Path:

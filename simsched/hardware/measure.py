@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import simsched
-from simsched.files.atomic import discard, discard_abandoned, make_directory
+from simsched.files.atomic import discard, discard_abandoned, make_directory, refuse_existing
 from simsched.files.errors import ConfigurationError, HardwareError, SimschedError
 from simsched.files.interruptions import is_interruption
 from simsched.hardware.disturbance import MAX_SLOWER, MIN_CPU_SHARE, disturbances
@@ -137,12 +137,7 @@ def measure_alternately(
     host: Host | None = None,
 ) -> list[MeasurementSet]:
     """Measure several matrices together, the rounds of each spread over the whole."""
-    for _, directory in matrices:
-        if (directory / INDEX).exists() and not overwrite:
-            raise ConfigurationError(
-                f"{directory}: found measurements, accepted: another directory (--output), "
-                "or --overwrite to replace them"
-            )
+    refuse_existing([directory / INDEX for _, directory in matrices], overwrite=overwrite)
     here, hears = host or Host(), progress or (lambda: None)
     sessions = [_Session(matrix, directory, here, hears) for matrix, directory in matrices]
     created: list[Path] = []

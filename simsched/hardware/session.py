@@ -190,7 +190,10 @@ def calibrate(
         The file cannot be written, or this host cannot be measured.
     """
     path = as_path("calibrate: output", output, "the path of a file")
-    check_machine_file(path, "calibrate: output")
+    if path.suffix not in SUFFIXES:
+        accepted = f"a name that ends in {' or '.join(SUFFIXES)}"
+        raise ConfigurationError(f"calibrate: output: found {str(path)!r}, accepted: {accepted}")
+    check_writable(path)
     if isinstance(measured, MeasurementSet | str | Path):
         measured = [measured]
     sets = [_set(each) for each in measured]
@@ -201,17 +204,6 @@ def calibrate(
     write_text(path, document_yaml(document))
     texts = [*found.warnings, *(text for each in sets for text in each.warnings)]
     return CalibratedHost(load_machine(path), path, found, tuple(kernels), tuple(texts))
-
-
-def check_machine_file(path: Path, where: str) -> None:
-    """Refuse a file that could not be written after the measurements, which take a while.
-
-    `where` is what messages say who has named it.
-    """
-    if path.suffix not in SUFFIXES:
-        accepted = f"a name that ends in {' or '.join(SUFFIXES)}"
-        raise ConfigurationError(f"{where}: found {str(path)!r}, accepted: {accepted}")
-    check_writable(path)
 
 
 def kernels_on(found: Calibration, runs: Sequence[CalibrationRun]) -> list[Kernel]:

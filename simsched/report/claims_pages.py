@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from simsched.files.atomic import check_writable, naming, write_text
+from simsched.files.atomic import check_writable, naming, refuse_existing, write_text
 from simsched.report.claims import (
     COUNTED,
     diagnosis_text,
@@ -31,8 +31,10 @@ FIGURES = (
 )
 
 
-def check_pages(directory: Path) -> None:
+def check_pages(directory: Path, sources: Iterable[str], *, overwrite: bool) -> None:
     """Refuse a directory that pages cannot be written to; make it if it is missing."""
+    names = [INDEX, *(f"{page_name(source)}.md" for source in sources)]
+    refuse_existing([directory / name for name in names], overwrite=overwrite)
     with naming(directory):
         directory.mkdir(exist_ok=True)
     check_writable(directory / INDEX)

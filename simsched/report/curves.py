@@ -57,6 +57,11 @@ def machine_table(rows: Sequence[Compared]) -> Table:
     return plain_table(columns, lines, left=("machine",))
 
 
+def curve_file(curve: tuple[str, ...], folder: Path) -> Path:
+    """Return the file that a curve is drawn into."""
+    return folder / (re.sub(r"[^A-Za-z0-9_.-]+", "_", "-".join(curve)) + ".png")
+
+
 def draw_curves(rows: Sequence[Compared], folder: Path) -> list[Path]:
     """Draw a file for each curve; return their paths."""
     found = []
@@ -86,7 +91,7 @@ def draw_curves(rows: Sequence[Compared], folder: Path) -> list[Path]:
         axes.set_ylabel(f"{QUANTITIES[own[0].point.unit]} [{UNITS[own[0].point.unit]}]")
         axes.set_ylim(bottom=0.0)
         axes.legend()
-        path = folder / (re.sub(r"[^A-Za-z0-9_.-]+", "_", "-".join(curve)) + ".png")
+        path = curve_file(curve, folder)
         write_atomically(path, partial(_save, figure))
         found.append(path)
     return found

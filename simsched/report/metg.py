@@ -15,6 +15,8 @@ from simsched.report.tables import scaled, with_interval
 from simsched.report.terminal import plain_table, with_sections
 from simsched.trace.parquet import write_rows
 
+#: What a search writes into a directory.
+FILES = ("metg.parquet", "metg_trials.parquet", "metg.png")
 _NEVER = "never"
 
 
@@ -77,8 +79,7 @@ def _remark(members: Sequence[Metg]) -> str:
 
 def write_metg(found: Sequence[Metg], directory: Path) -> list[Path]:
     """Write what was found, all trials, and a figure into a directory; return the files."""
-    table, trials = directory / "metg.parquet", directory / "metg_trials.parquet"
-    picture = directory / "metg.png"
+    table, trials, picture = (directory / name for name in FILES)
     write_rows(table, [each.row() for each in found])
     write_rows(trials, [row for each in found for row in each.curve()])
     save(plot_metg(found), picture)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from simsched.files.atomic import write_text
+from simsched.files.atomic import refuse_existing, write_text
 from simsched.files.errors import ConfigurationError
 from simsched.report.json_schema import schema_of
 
@@ -67,9 +67,7 @@ metrics: [makespan_s, remote_percent, steals, idle_percent, makespan_over_bound]
 def write_starter(directory: Path) -> list[Path]:
     """Write the experiment and its schema; return the files, none of which may exist."""
     files = [directory / EXPERIMENT, directory / SCHEMA]
-    for path in files:
-        if path.exists() or path.is_symlink():
-            raise ConfigurationError(f"{path}: found a file, accepted: a name that is free")
+    refuse_existing(files)
     schema = json.dumps(schema_of("experiment"), indent=1, allow_nan=False) + "\n"
     try:
         directory.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,8 @@ from simsched.report.plots import COLOURS, save
 from simsched.report.terminal import plain_table
 
 #: What is known about measurements that has an entry per run, or is in the table already.
+#: What a validation writes into a directory.
+FILES = ("validation.json", "validation.png", "validation.md")
 _PER_RUN = {"counters", "speed_probe_s", "matrix"}
 
 COLUMNS = (
@@ -154,9 +156,9 @@ def _facts(about: dict[str, Any]) -> str:
 
 
 def write_report(validation: Validation, directory: Path) -> list[Path]:
-    """Write ``validation.json``, ``validation.png`` and ``validation.md``; return their paths."""
+    """Write `FILES`; return their paths."""
     make_directory(directory)
-    paths = [directory / f"validation.{suffix}" for suffix in ("json", "png", "md")]
+    paths = [directory / name for name in FILES]
     document = validation.as_json() | {"about": validation.about}
     write_text(paths[0], json.dumps(document, indent=1, default=str) + "\n")
     save(plot_validation(validation), paths[1])

@@ -93,6 +93,6 @@ def test_what_is_there_is_not_replaced_unasked(
     (tmp_path / "machine.yaml").write_text("mine")
     words = ["duel", "cilk", "cilk", "--tries", "5", "-q", "-o", str(tmp_path)]
     assert main(words) == 2
-    assert "machine.yaml: found a file, accepted: another place" in capsys.readouterr().err
+    assert "machine.yaml: found a file, accepted: a name that is free" in capsys.readouterr().err
     assert (tmp_path / "machine.yaml").read_text() == "mine"
     assert main([*words, "--overwrite"]) == 1

@@ -140,7 +140,7 @@ def test_files_that_are_there_are_not_replaced_unasked(simsched, trace, sampling
         before = Path(output).read_bytes()
         code, printed, messages = simsched("import", source, "-o", output)
         assert (code, printed) == (2, "")
-        wanted = f"{output}: found a file, accepted: another place (--output), or --overwrite"
+        wanted = f"{output}: found a file, accepted: a name that is free, or --overwrite"
         assert wanted in messages
         assert simsched("import", source, "-o", output, "--overwrite")[0] == 0
         assert Path(output).read_bytes() == before

@@ -80,7 +80,7 @@ def test_a_second_measurement_needs_a_word(simsched: Command, file: Path) -> Non
     there.write_text("{}")
     code, output, messages = simsched("measure", file)
     assert (code, output) == (2, "")
-    assert messages.startswith("simsched: error: measurements/small: found measurements, accepted")
+    assert messages.startswith("simsched: error: measurements/small/measurements.json: found")
     code, output, _ = simsched("measure", file, "--quiet", "--overwrite")
     assert code == 0
     assert "measurements/" not in output

@@ -208,7 +208,7 @@ def test_wrong_results_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_measurements_are_not_overwritten_unasked(tmp_path: Path) -> None:
     first = measure(matrix(repetitions=2), tmp_path, host=FakeHost())
     (tmp_path / "mine.txt").touch()
-    with pytest.raises(ConfigurationError, match="found measurements, accepted: another directory"):
+    with pytest.raises(ConfigurationError, match="found a file, accepted: a name that is"):
         measure(matrix(), tmp_path, host=FakeHost())
     assert read_measurements(tmp_path) == first
     measured = measure(matrix(repetitions=1), tmp_path, host=FakeHost(), overwrite=True)

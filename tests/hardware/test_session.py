@@ -50,7 +50,7 @@ def test_programs_are_measured_and_shown(tmp_path: Path) -> None:
     assert set(table["repetition"]) == {0, 1}
     assert table["makespan_s"].tolist() == [run.makespan_s for run in found.runs]
     assert (tmp_path / "set" / found.runs[0].file).exists()
-    with pytest.raises(ConfigurationError, match="found measurements, accepted: another dir"):
+    with pytest.raises(ConfigurationError, match="found a file, accepted: a name that is"):
         simsched.measure("spin", output=tmp_path / "set")
 
 

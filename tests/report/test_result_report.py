@@ -180,7 +180,7 @@ def test_runs_of_another_output_are_found(
     ("words", "message"),
     [
         (["small.yaml", "--runs", "nowhere"], "--runs: nowhere: found no runs.parquet, accepted"),
-        (["small.yaml", "-o", "report.txt"], "--output: found 'report.txt', accepted: a name in"),
+        (["small.yaml", "-o", "report.txt"], "--output: found 'report.txt', accepted: a name that"),
         (["small.yaml", "-o", "nowhere/report.html"], "nowhere"),
         (["smal.yaml"], "did you mean 'small.yaml'"),
         (["small.yaml", "-p", "cilk_b"], "unknown policy 'cilk_b'"),
