@@ -134,8 +134,8 @@ READINGS = (
     Reading("dot", (), _dot, ".dot", MEANING, cpu_s=6, peak_bytes=500e6),
     Reading("node-link", (), _node_link, ".json", MEANING),
     Reading("stg", (), _stg, ".stg", {"cost_unit": "ops"}),
-    Reading("dax", (), _dax, ".dax", SPEED),
-    Reading("wfformat", (), _wfformat, ".json", SPEED),
+    Reading("dax", (), _dax, ".dax", SPEED, cpu_s=6, peak_bytes=500e6),
+    Reading("wfformat", (), _wfformat, ".json", SPEED, cpu_s=6, peak_bytes=500e6),
 )
 
 

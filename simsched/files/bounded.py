@@ -6,7 +6,7 @@ import codecs
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -133,6 +133,20 @@ def noticing_paths(name: str, accepted: str) -> Iterator[None]:
 def is_utf16(data: bytes) -> bool:
     """Say whether data begin with the mark of UTF-16, as some editors and shells write text."""
     return data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+
+
+@contextmanager
+def to_the_end(pieces: Iterable[object]) -> Iterator[None]:
+    """Read a document to its end before an error in one of its pieces is raised.
+
+    What is wrong with the syntax behind that piece comes first, as if the whole had been read.
+    """
+    try:
+        yield
+    except SimschedError:
+        for _ in pieces:
+            pass
+        raise
 
 
 def parse_json(text: str | bytes) -> Any:

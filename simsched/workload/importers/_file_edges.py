@@ -14,70 +14,108 @@ So files that are updated in place, or overwritten, make no cycle and add no ord
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 
-Edge = tuple[int, int]
+import numpy as np
+
+from simsched.workload.arrays import BoolArray, Int64Array
+from simsched.workload.listed import adjacency
+
+Uses = tuple[Int64Array, Int64Array]  #: tasks and files, each pair once, ascending
 
 
 def file_edges(
-    declared: Collection[Edge],
-    inputs: Sequence[Collection[str]],
-    outputs: Sequence[Collection[str]],
-) -> set[tuple[int, int, str]]:
-    """Return (writer, reader, file) for every version of a file that a task waits for.
+    declared: Int64Array, reads: Uses, writes: Uses, n_tasks: int
+) -> tuple[Int64Array, Int64Array]:
+    """Return an edge and its file for every version of a file that a task waits for.
 
-    Files are given for each task. Nothing follows where the declared edges have a cycle.
+    Edges are numbers, the earlier task in the upper half and the later one in the lower; those that
+    are declared ascend. Nothing follows where they have a cycle.
     """
-    order = _Order(len(inputs), declared)
+    readers, read = reads
+    by_file = np.argsort(writes[1], kind="stable")
+    writers, written = writes[0][by_file], writes[1][by_file]
+    first = np.searchsorted(written, read, side="left")
+    last = np.searchsorted(written, read, side="right")
+    own = _are_among((read << 32) | readers, (written << 32) | writers)
+    others = last - first - own
+    # Most files have one other writer, which is declared to be before the reader.
+    rows = np.flatnonzero(others == 1)
+    place = first[rows]
+    place += writers[place] == readers[rows]
+    edges = (writers[place] << 32) | readers[rows]
+    declared_too = _are_among(edges, declared)
+    edges, rows = edges[declared_too], rows[declared_too]
+    unsure = others > 0
+    unsure[rows] = False
+    open_rows = np.flatnonzero(unsure)
+    if not len(open_rows):
+        return edges, read[rows]
+    order = _Order(n_tasks, declared)
     if order.has_cycle:
-        return set()
-    reads = [set(files) for files in inputs]
-    writers: dict[str, list[int]] = {}
-    for task, files in enumerate(outputs):
-        for file in dict.fromkeys(files):
-            writers.setdefault(file, []).append(task)
-    return {
-        (writer, task, file)
-        for task, files in enumerate(reads)
-        for file in files
-        for writer in _writers_for(task, file, writers.get(file, []), reads, order)
-    }
+        return edges[:0], read[:0]
+    found, found_rows = [edges], [rows]
+    are_read = (readers << 32) | read
+    for row in open_rows.tolist():
+        among = writers[first[row] : last[row]].tolist()
+        before = list(_writers_for(int(readers[row]), int(read[row]), among, are_read, order))
+        found.append((np.array(before, dtype=np.int64) << 32) | readers[row])
+        found_rows.append(np.full(len(before), row))
+    return np.concatenate(found), read[np.concatenate(found_rows)]
+
+
+def _are_among(edges: Int64Array, ascending: Int64Array) -> BoolArray:
+    """Return which of some numbers are among others that ascend."""
+    if not len(ascending):
+        return np.zeros(len(edges), dtype=np.bool_)
+    place = np.searchsorted(ascending, edges)
+    found: BoolArray = ascending[np.minimum(place, len(ascending) - 1)] == edges
+    return found
 
 
 def _writers_for(
-    task: int, file: str, writers: list[int], reads: Sequence[set[str]], order: _Order
+    task: int, file: int, writers: list[int], are_read: Int64Array, order: _Order
 ) -> Iterable[int]:
     """Return the writers of the version that a task reads."""
-    others = [writer for writer in writers if writer != task]
-    if len(others) == 1 and (others[0] in order.before[task]):
-        return others
-    known = set(others)
+    known = {writer for writer in writers if writer != task}
     if found := order.last_before(task, known):
         return found
-    open_ones = known - order.behind(task, known)
-    first = [writer for writer in open_ones if file not in reads[writer]]
-    return first or (open_ones if len(writers) == 1 else ())
+    open_ones = np.array(sorted(known - order.behind(task, known)), dtype=np.int64)
+    first = open_ones[~_are_among((open_ones << 32) | file, are_read)]
+    chosen: list[int] = (first if len(first) or len(writers) > 1 else open_ones).tolist()
+    return chosen
+
+
+class _Lists:
+    """Targets of each source, those of all in one list."""
+
+    def __init__(self, sources: Int64Array, targets: Int64Array, count: int) -> None:
+        ptr, target = adjacency(sources, targets, count)
+        self._ptr: list[int] = ptr.tolist()
+        self._target: list[int] = target.tolist()
+
+    def of(self, source: int) -> list[int]:
+        """Return the targets of a source."""
+        return self._target[self._ptr[source] : self._ptr[source + 1]]
 
 
 class _Order:
     """What is declared to be before what."""
 
-    def __init__(self, n_tasks: int, declared: Collection[Edge]) -> None:
-        self.before: list[set[int]] = [set() for _ in range(n_tasks)]
-        self.after: list[list[int]] = [[] for _ in range(n_tasks)]
-        for earlier, later in declared:
-            self.before[later].add(earlier)
-            self.after[earlier].append(later)
+    def __init__(self, n_tasks: int, declared: Int64Array) -> None:
+        earlier, later = declared >> 32, declared & 0xFFFFFFFF
+        self._before = _Lists(later, earlier, n_tasks)
+        self._after = _Lists(earlier, later, n_tasks)
         #: Tasks of the longest chain before each one: who is before another one has fewer.
         self.level = [0] * n_tasks
-        missing = [len(tasks) for tasks in self.before]
+        missing = np.bincount(later, minlength=n_tasks).tolist()
         ready = [task for task in range(n_tasks) if not missing[task]]
         for task in ready:  # it grows meanwhile
-            for later in self.after[task]:
-                self.level[later] = max(self.level[later], self.level[task] + 1)
-                missing[later] -= 1
-                if not missing[later]:
-                    ready.append(later)
+            for behind in self._after.of(task):
+                self.level[behind] = max(self.level[behind], self.level[task] + 1)
+                missing[behind] -= 1
+                if not missing[behind]:
+                    ready.append(behind)
         self.has_cycle = len(ready) < n_tasks
 
     def last_before(self, task: int, among: set[int]) -> set[int]:
@@ -93,7 +131,7 @@ class _Order:
         floor = min((self.level[other] for other in among), default=0)
         met, seen, open_ones = set(), {task}, [task]
         while open_ones:
-            for earlier in self.before[open_ones.pop()]:
+            for earlier in self._before.of(open_ones.pop()):
                 if earlier in seen or self.level[earlier] < floor:
                     continue
                 seen.add(earlier)
@@ -110,7 +148,7 @@ class _Order:
         while open_ones:
             here = open_ones.pop()
             if self.level[here] < highest:
-                fresh = set(self.after[here]) - seen
+                fresh = set(self._after.of(here)) - seen
                 seen |= fresh
                 open_ones += fresh
         return seen & among

@@ -7,20 +7,25 @@ How costs, edges and accesses follow from tasks and files is told in
 from __future__ import annotations
 
 import statistics
+from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
 from simsched.files.errors import GraphError
 from simsched.names.parameters import OpsPerS
-from simsched.workload.builder import Accesses, adjacency, build_graph, listed_accesses
+from simsched.workload.arrays import FloatArray, Int64Array
+from simsched.workload.builder import adjacency, build_graph, distinct
 from simsched.workload.graph import TaskGraph
 from simsched.workload.importers._file_edges import file_edges
 from simsched.workload.importers._given_costs import DEFAULT_SPEED, TaskCost, given_ops, ops_per_s
 from simsched.workload.importers._naming import check_named
 from simsched.workload.importers._source import number
+from simsched.workload.importers._used_files import Files
 
 MAX_FILE_BYTES = 2**53
 
@@ -28,44 +33,99 @@ MAX_FILE_BYTES = 2**53
 class Place(Protocol):
     """A value of a document that knows where it stands."""
 
-    @property
-    def where(self) -> str:
-        """File and place, as messages name them."""
-
-    def text(self) -> str:
-        """Return a text that is not empty."""
-
     def error(self, accepted: str) -> GraphError:
         """Return the error for a value of the wrong kind."""
 
 
-@dataclass
-class Task:
-    """One task as the file describes it."""
+class Tasks:
+    """Tasks in columns; `where` says how messages name a task by its number."""
 
-    place: Place
-    key: str
-    name: str
-    runtime_s: float | None
-    category: str
-    inputs: list[str] = field(default_factory=list)
-    outputs: list[str] = field(default_factory=list)
-    parents: Sequence[Place] = field(default_factory=list)
-    children: Sequence[Place] = field(default_factory=list)
-    several_cores: bool = False
+    def __init__(self, where: Callable[[int], str]) -> None:
+        self.where = where
+        self.keys: list[str] = []
+        self.names: list[str] = []
+        self.runtime_s = array("d")  #: NaN where none is stated
+        self.class_of = array("i")
+        self.classes: dict[str, int] = {}
+        self.several_cores = 0
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def add(self, key: str, name: str, runtime_s: float | None, category: str) -> int:
+        """Add a task, whose class is its name unless it has a category; return its number."""
+        self.keys.append(key)
+        self.names.append(name)
+        self.runtime_s.append(np.nan if runtime_s is None else runtime_s)
+        self.class_of.append(self.classes.setdefault(category or name, len(self.classes)))
+        return len(self.keys) - 1
+
+    def check_unique(self) -> None:
+        """Check that no two tasks have the same id."""
+        if len(set(self.keys)) == len(self.keys):
+            return
+        first: dict[str, int] = {}
+        for task, key in enumerate(self.keys):
+            other = first.setdefault(key, task)
+            if other != task:
+                raise GraphError(
+                    f"{self.where(task)}: found task {key!r} a second time, "
+                    f"the first is {self.where(other).rpartition(': ')[2]}"
+                )
+
+    def numbers(self, ids_first: bool) -> dict[str, int]:
+        """Return what tasks may be called: ids, and names that only one task has.
+
+        Before WfFormat 1.5 tasks refer to each other by name, since then by id.
+        """
+        times = Counter(self.names)
+        ids = {key: task for task, key in enumerate(self.keys)}
+        names = {name: task for task, name in enumerate(self.names) if times[name] == 1}
+        return {**names, **ids} if ids_first else {**ids, **names}
+
+
+class References:
+    """Names by which owners, such as tasks, refer to tasks; each name is kept once.
+
+    `place` returns that of a reference, which is `accepted`.
+    """
+
+    def __init__(self, place: Callable[[int], Place], accepted: str = "the id of a task") -> None:
+        self._place, self._accepted = place, accepted
+        self.names: dict[str, int] = {}
+        self.owners, self._named = array("i"), array("i")
+
+    def add(self, owner: int, names: Iterable[str]) -> None:
+        """Add what an owner refers to."""
+        known = self.names
+        self._named.extend([known.setdefault(name, len(known)) for name in names])
+        self.owners.extend([owner] * (len(self._named) - len(self.owners)))
+
+    def name(self, reference: int) -> str:
+        """Return a name, for messages."""
+        return list(self.names)[self._named[reference]]
+
+    def tasks(self, known: Mapping[str, int]) -> Int64Array:
+        """Return the task of each reference by what tasks are called."""
+        found = np.array([known.get(name, -1) for name in self.names], dtype=np.int64)
+        tasks: Int64Array = found[np.asarray(self._named)]
+        if len(tasks) and tasks.min() < 0:
+            raise self._place(int(np.argmax(tasks < 0))).error(self._accepted)
+        return tasks
 
 
 @dataclass
 class Workflow:
-    """What a file says: tasks, sizes in bytes, stated clock speeds, the unit of sizes and why."""
+    """What a file says: tasks, edges, files, stated clock speeds, the unit of sizes and why."""
 
-    tasks: list[Task]
-    file_bytes: dict[str, int]
-    #: how many files have several sizes
-    several_sizes: int
-    speeds_hz: list[float]
+    tasks: Tasks
+    #: References of tasks to those before and behind them.
+    parents: References
+    children: References
     unit: str
     unit_source: str
+    files: Files = field(default_factory=Files)
+    speeds_hz: list[float] = field(default_factory=list)
 
 
 def workflow_graph(
@@ -81,45 +141,34 @@ def workflow_graph(
     Tasks refer to each other by id, or by name unless `ids_first`.
     """
     tasks = workflow.tasks
-    if not tasks:
+    if not len(tasks):
         raise GraphError(f"{path}: found no tasks, accepted at least one")
     speed, speed_source = _speed(path, workflow, reference_speed)
-    pairs, edge_counts = _edges(workflow, ids_first)
-    used, accessed, file_counts = _accesses(workflow)
-    class_of, class_names = _classes(tasks)
-    ops, about = _ops(tasks, [class_names[i] for i in class_of], speed, task_cost, path)
+    size_bytes = workflow.files.sizes()
+    edges, edge_counts = _edges(workflow, size_bytes, ids_first)
+    used, accessed = workflow.files.accesses(size_bytes, len(tasks))
+    ops, about = _ops(tasks, speed, task_cost, path)
+    unique = len(set(tasks.names)) == len(tasks)
     graph = build_graph(
         ops,
-        task_class=class_of,
-        class_names=class_names,
-        successors=adjacency([p[0] for p in pairs], [p[1] for p in pairs], len(tasks)),
+        task_class=np.asarray(tasks.class_of),
+        class_names=list(tasks.classes),
+        successors=adjacency(edges >> 32, edges & 0xFFFFFFFF, len(tasks)),
         accessed=accessed,
         block_bytes=used,
-        task_names=_names(tasks),
+        task_names=tasks.names if unique else tasks.keys,
     )
-    check_named(graph, [task.key for task in tasks], path)
+    check_named(graph, tasks.keys, path)
     return graph, {
         "reference_speed": speed,
         "reference_speed_source": speed_source,
         **about,
         "size_unit": workflow.unit,
         "size_unit_source": workflow.unit_source,
-        "tasks_with_several_cores": sum(task.several_cores for task in tasks),
+        "tasks_with_several_cores": tasks.several_cores,
         **edge_counts,
-        **file_counts,
+        **workflow.files.counts(size_bytes),
     }
-
-
-def check_unique(tasks: list[Task]) -> None:
-    """Check that no two tasks have the same id."""
-    first: dict[str, Task] = {}
-    for task in tasks:
-        other = first.setdefault(task.key, task)
-        if other is not task:
-            raise GraphError(
-                f"{task.place.where}: found task {task.key!r} a second time, "
-                f"the first is {other.place.where.rpartition(': ')[2]}"
-            )
 
 
 def file_size(found: float, place: Place) -> int:
@@ -130,26 +179,30 @@ def file_size(found: float, place: Place) -> int:
 
 
 def _ops(
-    tasks: list[Task], labels: list[str], speed: float, task_cost: TaskCost | None, path: Path
-) -> tuple[list[float], dict[str, object]]:
+    tasks: Tasks, speed: float, task_cost: TaskCost | None, path: Path
+) -> tuple[FloatArray, dict[str, object]]:
     """Return the operations of tasks, and what is recorded of costs that the user gives."""
-    ops, missing = [0.0] * len(tasks), []
-    for i, task in enumerate(tasks):
-        if task.runtime_s is not None:
-            ops[i] = number(task.runtime_s * speed, f"{task.place.where}: ops")
-        elif task_cost is not None:
-            missing.append(i)
-        else:
-            raise GraphError(
-                f"{task.place.where}: task {task.name!r}: found no run time, accepted runtime "
-                "(WfFormat from 1.4: runtimeInSeconds), or the option task_cost"
-            )
+    runtime_s = np.asarray(tasks.runtime_s)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ops = runtime_s * speed
+    missing = np.isnan(runtime_s)
+    wrong = ~np.isfinite(ops) if task_cost is None else ~missing & ~np.isfinite(ops)
+    if wrong.any():
+        task = int(np.argmax(wrong))
+        where = tasks.where(task)
+        if not missing[task]:
+            number(float(ops[task]), f"{where}: ops")
+        raise GraphError(
+            f"{where}: task {tasks.names[task]!r}: found no run time, accepted runtime "
+            "(WfFormat from 1.4: runtimeInSeconds), or the option task_cost"
+        )
     if task_cost is None:
         return ops, {}
-    given = given_ops(task_cost, [labels[i] for i in missing], labels, speed, str(path))
-    for i, value in zip(missing, given, strict=True):
-        ops[i] = value
-    return ops, {"task_cost": task_cost, "tasks_of_task_cost": len(missing)}
+    labels = list(tasks.classes)
+    without = np.flatnonzero(missing)
+    needed = [labels[tasks.class_of[task]] for task in without.tolist()]
+    ops[without] = given_ops(task_cost, needed, labels, speed, str(path))
+    return ops, {"task_cost": task_cost, "tasks_of_task_cost": len(without)}
 
 
 def _speed(path: Path, workflow: Workflow, given: OpsPerS | None) -> tuple[float, str]:
@@ -164,76 +217,30 @@ def _speed(path: Path, workflow: Workflow, given: OpsPerS | None) -> tuple[float
     return DEFAULT_SPEED, "default, the file states no clock"
 
 
-def _references(tasks: list[Task], ids_first: bool) -> dict[str, int]:
-    """Return what tasks may be called: ids, and names that only one task has.
+def _edges(
+    workflow: Workflow, size_bytes: Int64Array, ids_first: bool
+) -> tuple[Int64Array, dict[str, object]]:
+    """Return all edges, ascending, and how declared edges and files compare.
 
-    Before 1.5 tasks refer to each other by name, since then by id.
+    An edge is a number: the earlier task in its upper half, the later one in the lower.
     """
-    times = Counter(task.name for task in tasks)
-    ids = {task.key: i for i, task in enumerate(tasks)}
-    names = {task.name: i for i, task in enumerate(tasks) if times[task.name] == 1}
-    return {**names, **ids} if ids_first else {**ids, **names}
-
-
-def _edges(workflow: Workflow, ids_first: bool) -> tuple[list[tuple[int, int]], dict[str, object]]:
-    """Return all edges, ascending, and how declared edges and files compare."""
-    tasks = workflow.tasks
-    known = _references(tasks, ids_first)
-
-    def lookup(reference: Place) -> int:
-        task = known.get(reference.text())
-        if task is None:
-            raise reference.error("the id of a task")
-        return task
-
-    declared: set[tuple[int, int]] = set()
-    for i, task in enumerate(tasks):
-        declared.update((lookup(parent), i) for parent in task.parents)
-        declared.update((i, lookup(child)) for child in task.children)
-    versions = file_edges(
-        declared, [task.inputs for task in tasks], [task.outputs for task in tasks]
+    known = workflow.tasks.numbers(ids_first)
+    parents, children = workflow.parents, workflow.children
+    before, behind = parents.tasks(known), children.tasks(known)
+    declared = distinct(
+        np.concatenate(
+            (
+                (before << 32) | np.asarray(parents.owners),
+                (np.asarray(children.owners, dtype=np.int64) << 32) | behind,
+            )
+        )
     )
-    by_files = {(writer, reader) for writer, reader, _ in versions}
-    carrying = {(u, v) for u, v, file in versions if workflow.file_bytes[file]}
-    counts: dict[str, object] = {
-        "edges_without_bytes": len(declared | by_files) - len(carrying),
-        "edges_only_declared": len(declared - by_files),
-        "edges_only_by_files": len(by_files - declared),
+    reads, writes = (workflow.files.used(written) for written in (False, True))
+    edge, file = file_edges(declared, reads, writes, len(workflow.tasks))
+    by_files, carrying = distinct(edge), distinct(edge[size_bytes[file] > 0])
+    every = distinct(np.concatenate((declared, by_files)))
+    return every, {
+        "edges_without_bytes": len(every) - len(carrying),
+        "edges_only_declared": len(every) - len(by_files),
+        "edges_only_by_files": len(every) - len(declared),
     }
-    return sorted(declared | by_files), counts
-
-
-def _accesses(workflow: Workflow) -> tuple[list[int], Accesses, dict[str, object]]:
-    """Return the blocks' sizes, the accesses and how many files were left out."""
-    block_of: dict[str, int] = {}
-    rows: list[tuple[int, ...]] = []
-    touched: set[str] = set()
-    for i, task in enumerate(workflow.tasks):
-        for files, writes in ((task.inputs, 0), (task.outputs, 1)):
-            for file in dict.fromkeys(files):
-                touched.add(file)
-                size = workflow.file_bytes[file]
-                if size:
-                    block = block_of.setdefault(file, len(block_of))
-                    rows.append((i, block, size * (1 - writes), size * writes, 0))
-    counts: dict[str, object] = {
-        "files": len(workflow.file_bytes),
-        "files_of_size_zero": sum(not size for size in workflow.file_bytes.values()),
-        "files_unused": len(workflow.file_bytes) - len(touched),
-        "files_of_several_sizes": workflow.several_sizes,
-    }
-    used = [workflow.file_bytes[file] for file in block_of]
-    return used, listed_accesses(rows, len(workflow.tasks)), counts
-
-
-def _classes(tasks: list[Task]) -> tuple[list[int], list[str]]:
-    """Return the class of each task and the names of the classes, in order of appearance."""
-    index: dict[str, int] = {}
-    class_of = [index.setdefault(task.category or task.name, len(index)) for task in tasks]
-    return class_of, list(index)
-
-
-def _names(tasks: list[Task]) -> list[str]:
-    """Return the names of the tasks, their ids if several have one name."""
-    names = [task.name for task in tasks]
-    return names if len(set(names)) == len(names) else [task.key for task in tasks]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from xml.parsers import expat
 
@@ -11,6 +12,7 @@ from simsched.files.errors import GraphError, shown
 from simsched.workload.importers._source import number
 
 MAX_DEPTH = 100
+PIECE = 1 << 14  #: characters that are parsed at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,26 @@ class Element:
 
     name: str
     attributes: dict[str, str]
-    where: str  # file and line
-    children: list[Element] = field(default_factory=list)
-    text: str = ""
+    source: Path
+    line: int
+    #: Lists that most elements do not need.
+    inside: list[Element] | None = None
+    pieces: list[str] | None = None
+
+    @property
+    def where(self) -> str:
+        """File and line."""
+        return f"{self.source}:{self.line}"
+
+    @property
+    def text(self) -> str:
+        """What stands in the element, that of its children left out."""
+        return "".join(self.pieces or ())
+
+    @property
+    def children(self) -> Sequence[Element]:
+        """Elements directly in the element."""
+        return self.inside or ()
 
     def all(self, *names: str) -> list[Element]:
         """Return the children of some names."""
@@ -64,49 +83,82 @@ class Element:
         )
 
 
-def read_xml(path: Path) -> Element:
-    """Return the root of an XML document; one that declares a document type or entities is refused.
+def read_xml(path: Path) -> Iterator[Element]:
+    """Yield the root of an XML document as it begins, then each of its children once complete.
 
-    Entities of entities take any amount of memory.
+    A document that declares a document type or entities is refused: entities of entities take any
+    amount of memory.
     """
     whole = read_text(path, GraphError)
     text = whole.lstrip()  # a declaration must be the first in a document
     before = whole.count("\n", 0, len(whole) - len(text))
-    # Decoded it is already, whatever the document declares.
-    parser = expat.ParserCreate("utf-8", namespace_separator=" ")
-    top = Element("", {}, str(path))
-    stack, texts = [top], [[""]]
-
-    def here() -> str:
-        return f"{path}:{before + parser.CurrentLineNumber}"
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        if len(stack) > MAX_DEPTH:
-            raise GraphError(f"{here()}: found more than {MAX_DEPTH} nested elements")
-        plain = {key.rpartition(" ")[2]: value for key, value in attributes.items()}
-        element = Element(name.rpartition(" ")[2], plain, here())
-        stack[-1].children.append(element)
-        stack.append(element)
-        texts.append([])
-
-    def end(_: str) -> None:
-        stack.pop().text = "".join(texts.pop())
-
-    def data(found: str) -> None:
-        texts[-1].append(found)
-
-    def declare(name: str, *_: object) -> None:
-        raise GraphError(
-            f"{here()}: found a declaration of the document type {shown(name)}, accepted XML "
-            "without any"
-        )
-
-    parser.buffer_text = True
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = data, declare
+    del whole
+    elements = _Elements(path, before)
     try:
-        parser.Parse(text.encode(), True)
+        for begin in range(0, len(text), PIECE):
+            elements.parser.Parse(text[begin : begin + PIECE].encode(), False)
+            yield from elements.take()
+        elements.parser.Parse(b"", True)
     except expat.ExpatError as error:
         place = f"{path}:{before + error.lineno}: column {error.offset}"
         raise GraphError(f"{place}: not XML: {expat.ErrorString(error.code)}") from error
-    return top.children[0]
+    yield from elements.take()
+
+
+class _Elements:
+    """Makes elements of what a parser finds; `before` lines stand before its text."""
+
+    def __init__(self, path: Path, before: int) -> None:
+        self._path, self._before = path, before
+        self._open: list[Element] = []
+        self._done: list[Element] = []
+        self._plain: set[str] = set()  #: names of attributes that have no namespace
+        # Decoded it is already, whatever the document declares.
+        self.parser = expat.ParserCreate("utf-8", namespace_separator=" ")
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._data
+        self.parser.StartDoctypeDeclHandler = self._declare
+
+    def take(self) -> list[Element]:
+        """Return what was completed since the last call."""
+        done, self._done = self._done, []
+        return done
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        stack = self._open
+        if not self._plain.issuperset(attributes):
+            self._plain.update(key for key in attributes if " " not in key)
+            attributes = {key.rpartition(" ")[2]: value for key, value in attributes.items()}
+        line = self._before + self.parser.CurrentLineNumber
+        element = Element(name.rpartition(" ")[2], attributes, self._path, line)
+        if not stack:
+            self._done.append(element)
+        elif len(stack) >= MAX_DEPTH:
+            raise GraphError(f"{element.where}: found more than {MAX_DEPTH} nested elements")
+        elif len(stack) > 1:  # the root does not keep its children
+            above = stack[-1]
+            if above.inside is None:
+                above.inside = []
+            above.inside.append(element)
+        stack.append(element)
+
+    def _end(self, _: str) -> None:
+        element = self._open.pop()
+        if len(self._open) == 1:
+            self._done.append(element)
+
+    def _data(self, found: str) -> None:
+        if len(self._open) > 1:
+            element = self._open[-1]
+            if element.pieces is None:
+                element.pieces = []
+            element.pieces.append(found)
+
+    def _declare(self, name: str, *_: object) -> None:
+        line = self._before + self.parser.CurrentLineNumber
+        raise GraphError(
+            f"{self._path}:{line}: found a declaration of the document type "
+            f"{shown(name)}, accepted XML without any"
+        )

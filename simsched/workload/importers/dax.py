@@ -19,16 +19,21 @@ Traps of the format:
 from __future__ import annotations
 
 import re
+from array import array
 from pathlib import Path
 
-from simsched.files.errors import GraphError, shown
+import numpy as np
+
+from simsched.files.bounded import to_the_end
+from simsched.files.errors import GraphError
 from simsched.names.parameters import OpsPerS
 from simsched.workload.graph import Workload
 from simsched.workload.importers._given_costs import TaskCost
+from simsched.workload.importers._used_files import LISTED, READ, WRITTEN
 from simsched.workload.importers._workflow import (
-    Task,
+    References,
+    Tasks,
     Workflow,
-    check_unique,
     file_size,
     workflow_graph,
 )
@@ -61,13 +66,14 @@ def import_dax(
         Cost with its unit, such as "1 ms" or "2e6 ops", of jobs without a run time; a mapping has
         one for each class.
     """
-    top = read_xml(path)
-    if top.name != "adag":
-        raise GraphError(f"{top.where}: found <{top.name}>, accepted <adag>, the root of a DAX")
-    workflow = Workflow([_task(job) for job in top.all(*JOBS)], {}, 0, [], "bytes", "size")
-    check_unique(workflow.tasks)
-    _read_files(top, workflow)
-    _read_parents(top, workflow.tasks)
+    elements = read_xml(path)
+    top, columns = next(elements), _Columns(path)
+    with to_the_end(elements):
+        if top.name != "adag":
+            raise GraphError(f"{top.where}: found <{top.name}>, accepted <adag>, the root of a DAX")
+        for element in elements:
+            columns.read(element)
+    workflow = columns.workflow()
     graph, about = workflow_graph(
         workflow, path, ids_first=True, reference_speed=reference_speed, task_cost=task_cost
     )
@@ -83,17 +89,82 @@ def import_dax(
     )
 
 
-def _task(job: Element) -> Task:
-    """Return the task of a job, without its files."""
-    key, name = job.required("id"), job.get("name") or job.get("file") or job.required("id")
-    runtime = job.get("runtime") or _stated_runtime(job)
-    return Task(
-        place=key,
-        key=key.text(),
-        name=name.text(),
-        runtime_s=None if runtime is None else runtime.number(),
-        category=name.text(),
-    )
+class _Columns:
+    """Puts the elements of a document into the columns of a workflow."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._jobs: list[tuple[int, str]] = []  # line and name of the element
+        self._child_lines, self._parent_lines = array("i"), array("i")
+        self._heirs = References(self._heir, "the id of a job")  # one for each <child>
+        parents = References(self._parent)
+        self._found = Workflow(Tasks(self._job), parents, References(self._parent), "bytes", "size")
+
+    def read(self, element: Element) -> None:
+        """Read one child of the root."""
+        if element.name in JOBS:
+            self._read_job(element)
+        elif element.name == "child":
+            self._read_child(element)
+        elif element.name == "file":
+            size = _stated_size(element)
+            if size is not None:
+                self._found.files.state(element.required("name").text(), LISTED, size)
+
+    def workflow(self) -> Workflow:
+        """Return what was read, once that is all."""
+        found = self._found
+        found.tasks.check_unique()
+        heirs = self._heirs.tasks({key: task for task, key in enumerate(found.tasks.keys)})
+        found.parents.owners = array("i", heirs[np.asarray(found.parents.owners)].tolist())
+        return found
+
+    def _read_job(self, job: Element) -> None:
+        key = job.required("id")
+        name, runtime = job.get("name") or job.get("file") or key, job.get("runtime")
+        runtime = runtime or _stated_runtime(job)
+        runtime_s = None if runtime is None else runtime.number()
+        task = self._found.tasks.add(key.text(), name.text(), runtime_s, name.text())
+        self._jobs.append((job.line, job.name))
+        for use in job.children:
+            if use.name == "uses":
+                self._read_use(task, use)
+
+    def _read_use(self, task: int, use: Element) -> None:
+        name, link = use.required("file", "name").text(), use.required("link")
+        way = link.text().lower()
+        if way not in LINKS:
+            raise link.error(f"one of {', '.join(LINKS)}")
+        if use.attributes.get("executable") == "true" or way in LINKS[3:]:
+            return
+        size, files = _stated_size(use), self._found.files
+        for wanted, place in (("input", READ), ("output", WRITTEN)):
+            if way in (wanted, "inout"):
+                files.use(task, name, written=place == WRITTEN)
+                if size is not None:
+                    files.state(name, place, size)
+
+    def _read_child(self, child: Element) -> None:
+        heir = len(self._child_lines)
+        self._heirs.add(heir, [child.required("ref").text()])
+        self._child_lines.append(child.line)
+        parents = [each for each in child.children if each.name == "parent"]
+        self._parent_lines.extend([parent.line for parent in parents])
+        self._found.parents.add(
+            heir, [each.attributes.get("ref") or each.required("ref").text() for each in parents]
+        )
+
+    def _job(self, task: int) -> str:
+        line, name = self._jobs[task]
+        return f"{self._path}:{line}: <{name} id>"
+
+    def _heir(self, number: int) -> Attribute:
+        where = f"{self._path}:{self._child_lines[number]}: <child ref>"
+        return Attribute(where, self._heirs.name(number))
+
+    def _parent(self, number: int) -> Attribute:
+        where = f"{self._path}:{self._parent_lines[number]}: <parent ref>"
+        return Attribute(where, self._found.parents.name(number))
 
 
 def _stated_runtime(job: Element) -> Attribute | None:
@@ -105,35 +176,6 @@ def _stated_runtime(job: Element) -> Attribute | None:
     return None
 
 
-def _read_files(top: Element, workflow: Workflow) -> None:
-    """Read which job uses which files of which size; where a file is written its size counts."""
-    sizes: dict[str, tuple[list[int], list[int], list[int]]] = {}
-    for file in top.all("file"):
-        size = _stated_size(file)
-        if size is not None:
-            sizes.setdefault(file.required("name").text(), ([], [], []))[2].append(size)
-    for task, job in zip(workflow.tasks, top.all(*JOBS), strict=True):
-        for use in job.all("uses"):
-            name, link = use.required("file", "name").text(), use.required("link")
-            if link.text().lower() not in LINKS:
-                raise link.error(f"one of {', '.join(LINKS)}")
-            if use.attributes.get("executable") == "true" or link.text().lower() in LINKS[3:]:
-                continue
-            stated = sizes.setdefault(name, ([], [], []))
-            size = _stated_size(use)
-            for files, wanted, found in (
-                (task.inputs, "input", stated[0]),
-                (task.outputs, "output", stated[1]),
-            ):
-                if link.text().lower() in (wanted, "inout"):
-                    files.append(name)
-                    found += [] if size is None else [size]
-    for name, (read, written, catalogued) in sizes.items():
-        order = (written, catalogued, read)
-        workflow.file_bytes[name] = next((n for n in (max(s, default=0) for s in order) if n), 0)
-        workflow.several_sizes += len({*read, *written, *catalogued}) > 1
-
-
 def _stated_size(owner: Element) -> int | None:
     """Return the bytes that a file or its use states."""
     found = owner.get("size")
@@ -141,15 +183,3 @@ def _stated_size(owner: Element) -> int | None:
         if found is None and entry.attributes.get("key") == "size" and entry.text.strip():
             found = Attribute(f"{entry.where}: <{entry.name}>", entry.text)
     return None if found is None else file_size(found.number(), found)
-
-
-def _read_parents(top: Element, tasks: list[Task]) -> None:
-    """Read the edges, which name jobs by their id."""
-    known = {task.key: task for task in tasks}
-    for child in top.all("child"):
-        ref = child.required("ref")
-        task = known.get(ref.text())
-        if task is None:
-            raise GraphError(f"{ref.where}: found {shown(ref.text())}, accepted the id of a job")
-        found = [parent.required("ref") for parent in child.all("parent")]
-        task.parents = [*task.parents, *found]

@@ -34,6 +34,7 @@ not used.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Literal
 
@@ -43,10 +44,11 @@ from simsched.names.parameters import OpsPerS
 from simsched.workload.graph import Workload
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers._json import Value, read_json
+from simsched.workload.importers._used_files import READ, WRITTEN
 from simsched.workload.importers._workflow import (
-    Task,
+    References,
+    Tasks,
     Workflow,
-    check_unique,
     file_size,
     workflow_graph,
 )
@@ -55,7 +57,6 @@ from simsched.workload.importers.registry import importer
 VERSIONS = ("1.0", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6")
 UNITS = {"bytes": 1, "kB": 1000}
 PROGRAM = re.compile(r"(?:\S*/)?([\w.+-]{1,64})")
-Sizes = dict[str, tuple[list[int], list[int]]]  # of files where they are read and written
 RUNNING_NUMBER = re.compile(r"[_#.-](?:ID)?\d+$")
 
 
@@ -133,6 +134,21 @@ def _unit(top: Value, version: str, size_key: str, given: str | None) -> tuple[s
     return "bytes", "sizeInBytes"
 
 
+def _workflow(entries: Value, unit: str, unit_source: str) -> Workflow:
+    """Return a workflow without tasks yet, each of which will have an entry of its own."""
+
+    def references(key: str) -> References:
+        def place(reference: int) -> Value:
+            task = found.owners[reference]
+            return entries.item(task).member(key).item(reference - found.owners.index(task))
+
+        found = References(place)
+        return found
+
+    tasks = Tasks(lambda task: entries.item(task).where)
+    return Workflow(tasks, references("parents"), references("children"), unit, unit_source)
+
+
 def _read_split(top: Value, version: str, size_unit: str | None) -> Workflow:
     """Read versions 1.5 and 1.6, which keep specification and execution apart."""
     workflow = top.member("workflow")
@@ -150,12 +166,13 @@ def _read_split(top: Value, version: str, size_unit: str | None) -> Workflow:
         if key in runs:
             raise GraphError(f"{run.where}: found task {key!r} a second time")
         runs[key] = run
-    found = Workflow([], sizes, 0, [], unit, unit_source)
-    inline: Sizes = {}
-    for entry in specification.member("tasks").items():
-        found.tasks.append(_split_task(entry, runs, found, inline))
-    _settle(found, inline)
-    check_unique(found.tasks)
+    entries = specification.member("tasks")
+    found = _workflow(entries, unit, unit_source)
+    for entry in entries.items():
+        _add_split_task(entry, runs, found, sizes)
+    for name, size_bytes in sizes.items():
+        found.files.state(name, WRITTEN, size_bytes)
+    found.tasks.check_unique()
     if runs:
         key, run = next(iter(runs.items()))
         raise GraphError(f"{run.where}: found task {key!r}, which the specification does not have")
@@ -163,87 +180,86 @@ def _read_split(top: Value, version: str, size_unit: str | None) -> Workflow:
     return found
 
 
-def _settle(workflow: Workflow, sizes: Sizes) -> None:
-    """Add the sizes that are stated where files are used."""
-    for name, (at_readers, at_writers) in sizes.items():
-        workflow.file_bytes[name] = max(at_writers, default=0) or max(at_readers, default=0)
-        workflow.several_sizes += len({*at_readers, *at_writers}) > 1
+def _add_split_task(
+    entry: Value, runs: dict[str, Value], workflow: Workflow, listed: Collection[str]
+) -> None:
+    """Add one task of the specification and take its execution out of `runs`.
 
-
-def _split_task(entry: Value, runs: dict[str, Value], workflow: Workflow, inline: Sizes) -> Task:
-    """Read one task of the specification and take its execution out of `runs`.
-
-    Some programs write files with their sizes where they are used; these are added to `inline`.
+    Some programs write files with their sizes where they are used, which counts for files that are
+    not `listed`.
     """
     key, name = entry.member("id").text(), entry.member("name").text()
     run = runs.pop(key, None)
     runtime = None if run is None else run.get("runtimeInSeconds")
-    task = Task(
-        place=entry,
-        key=key,
-        name=name,
-        runtime_s=None if runtime is None else runtime.number(),
-        category=(run is not None and _program(run)) or RUNNING_NUMBER.sub("", name),
-        parents=entry.member("parents").items(),
-        children=entry.member("children").items(),
-        several_cores=run is not None and _several_cores(run, "coreCount"),
-    )
-    for list_key, files in (("inputFiles", task.inputs), ("outputFiles", task.outputs)):
+    runtime_s = None if runtime is None else runtime.number()
+    category = (run is not None and _program(run)) or RUNNING_NUMBER.sub("", name)
+    task = workflow.tasks.add(key, name, runtime_s, category)
+    workflow.parents.add(task, _texts(entry.member("parents")))
+    workflow.children.add(task, _texts(entry.member("children")))
+    workflow.tasks.several_cores += run is not None and _several_cores(run, "coreCount")
+    for list_key, place in (("inputFiles", READ), ("outputFiles", WRITTEN)):
         for file in entry.elements(list_key):
             stated = file.member("sizeInBytes") if isinstance(file.value, dict) else None
             name = file.text() if stated is None else file.member("id").text()
-            if stated is not None and name not in workflow.file_bytes:
-                both = inline.setdefault(name, ([], []))
-                both[files is task.outputs].append(_size(stated, workflow.unit))
-            elif stated is None and name not in workflow.file_bytes:
+            if stated is not None and name not in listed:
+                workflow.files.state(name, place, _size(stated, workflow.unit))
+            elif stated is None and name not in listed:
                 raise GraphError(
                     f"{file.where}: found file {name!r}, accepted one of specification.files"
                 )
-            files.append(name)
-    return task
+            workflow.files.use(task, name, written=place == WRITTEN)
 
 
 def _read_joint(top: Value, version: str, size_unit: str | None) -> Workflow:
     """Read versions 1.0 to 1.4, in which one entry per task holds everything."""
     workflow = top.member("workflow")
-    instance = Workflow([], {}, 0, _speeds(workflow, "speed"), size_unit or "bytes", "no files")
-    sizes: Sizes = {}
-    for entry in workflow.member("tasks", "jobs").items():
+    speeds_hz = _speeds(workflow, "speed")
+    entries = workflow.member("tasks", "jobs")
+    found = _workflow(entries, size_unit or "bytes", "no files")
+    found.speeds_hz = speeds_hz
+    for entry in entries.items():
         name = entry.member("name").text()
         key, category = entry.get("id") or entry.member("name"), entry.get("category")
         runtime = entry.get("runtimeInSeconds") or entry.get("runtime")
         stated = _program(entry) if category is None else category.text()
-        task = Task(
-            place=entry,
-            key=key.text(),
-            name=name,
-            runtime_s=None if runtime is None else runtime.number(),
-            category=stated or RUNNING_NUMBER.sub("", name),
-            parents=entry.elements("parents"),
-            children=entry.elements("children"),
-            several_cores=_several_cores(entry, "cores"),
+        task = found.tasks.add(
+            key.text(),
+            name,
+            None if runtime is None else runtime.number(),
+            stated or RUNNING_NUMBER.sub("", name),
         )
+        for references, others in ((found.parents, "parents"), (found.children, "children")):
+            listed = entry.get(others)
+            if listed is not None:
+                references.add(task, _texts(listed))
+        found.tasks.several_cores += _several_cores(entry, "cores")
         for file in entry.elements("files"):
-            name, size, written = _joint_file(file, task, instance, size_unit, top, version)
-            sizes.setdefault(name, ([], []))[written].append(size)
-        instance.tasks.append(task)
-    _settle(instance, sizes)
-    check_unique(instance.tasks)
-    return instance
+            _add_joint_file(file, task, found, size_unit, top, version)
+    found.tasks.check_unique()
+    return found
 
 
-def _joint_file(
-    file: Value, task: Task, instance: Workflow, size_unit: str | None, top: Value, version: str
-) -> tuple[str, int, bool]:
-    """Read one file entry of a task; return its name and bytes, and whether it is written."""
+def _add_joint_file(
+    file: Value, task: int, workflow: Workflow, size_unit: str | None, top: Value, version: str
+) -> None:
+    """Add a file of a task."""
     path, link, size = file.get("path"), file.member("link"), file.member("sizeInBytes", "size")
     name = ("" if path is None else path.text()) + file.member("name").text()
-    instance.unit, instance.unit_source = _unit(top, version, str(size.place[-1]), size_unit)
+    workflow.unit, workflow.unit_source = _unit(top, version, str(size.place[-1]), size_unit)
     if link.value not in ("input", "output"):
         raise link.error("input or output")
     written = link.value == "output"
-    (task.outputs if written else task.inputs).append(name)
-    return name, _size(size, instance.unit), written
+    workflow.files.use(task, name, written=written)
+    workflow.files.state(name, WRITTEN if written else READ, _size(size, workflow.unit))
+
+
+def _texts(names: Value) -> list[str]:
+    """Return a list of strings none of which is empty."""
+    found = names.elements_as_they_are()
+    for place, name in enumerate(found):
+        if not isinstance(name, str) or not name:
+            names.item(place).text()
+    return found
 
 
 def _size(value: Value, unit: str) -> int:

@@ -157,3 +157,26 @@ def test_other_xml_is_refused(load):
         load("<adag/>")
     with pytest.raises(GraphError, match="found more than 100 nested elements"):
         load("<adag>" + "<x>" * 200)
+
+
+def test_edges_may_stand_before_their_jobs(load):
+    """All that is in a file is read element by element: what it names may come later."""
+    begin, end = SECOND.index("  <child"), SECOND.index("</adag>")
+    edges, job = SECOND[begin:end], SECOND.index("  <job")
+    moved = load(SECOND[:job] + edges + SECOND[job:begin] + "</adag>").graph
+    assert (moved.succ_ptr.tolist(), moved.succ.tolist()) == ([0, 1, 2, 2], [2, 2])
+    assert moved.task_names == ("ID0", "ID1", "ID2")
+
+
+def test_what_is_no_xml_is_said_first(load):
+    """The job before has a mistake too, but a file that was cut off is best known as such."""
+    with pytest.raises(GraphError, match=r"m.dax:21: column 0: not XML: no element found"):
+        load(SECOND.replace('"13.5"', '"-1"').replace("</adag>\n", ""))
+
+
+def test_many_lines_before_a_mistake(load):
+    """Documents are parsed in pieces; line and element are those of the whole."""
+    jobs = "".join(f'<job id="{i}" name="ß{i}" runtime="1"/>\n' for i in range(3000))
+    assert load(f"<adag>\n{jobs}</adag>").graph.n_tasks == 3000
+    with pytest.raises(GraphError, match=r"m.dax:3002: <job runtime>: found 'x'"):
+        load(f'<adag>\n{jobs}<job id="a" name="b" runtime="x"/>\n</adag>')
