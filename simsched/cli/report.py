@@ -46,11 +46,12 @@ def report_command(
     Runs that are stored already are not repeated. With a PDF, the sentences are printed.
     """
     from simsched.experiment.query import RUNS, directory_with
+    from simsched.files.bounded import neighbour
     from simsched.report.result_report import SUFFIXES, write_report
 
     check_output(output, *SUFFIXES, overwrite=overwrite)
     if runs is not None and not (runs / RUNS).is_file():
-        accepted = "a directory that simsched run --output has filled"
+        accepted = f"a directory that simsched run --output has filled{neighbour(runs)}"
         raise ConfigurationError(f"--runs: {runs}: found no {RUNS}, accepted: {accepted}")
 
     def place(study: Study) -> Path | None:

@@ -33,7 +33,7 @@ from simsched.experiment.store import Store
 from simsched.experiment.waiting import WaitingCells
 from simsched.experiment.worker import Answer, answered, check_code, check_policy
 from simsched.files.atomic import write_bytes
-from simsched.files.bounded import unreadable
+from simsched.files.bounded import neighbour, unreadable
 from simsched.files.errors import ConfigurationError, SimschedError
 
 Client = Any
@@ -287,7 +287,7 @@ def _connected(address: str) -> Iterator[Client]:
         )
     file = address if address.endswith(".json") else None
     if file and not Path(file).is_file():
-        raise ConfigurationError(f"--dask {address}: no such scheduler file")
+        raise ConfigurationError(f"--dask {address}: no such scheduler file{neighbour(Path(file))}")
     with _quiet():
         try:
             if not file:  # a client made with a malformed address complains again when it goes

@@ -20,6 +20,7 @@ import pyarrow.fs
 import pyarrow.parquet as pq
 
 from simsched.experiment.frames import arranged, with_units
+from simsched.files.bounded import neighbour
 from simsched.files.errors import ConfigurationError, expect
 from simsched.names.arguments import as_path
 from simsched.trace.schema import EventKind
@@ -55,7 +56,7 @@ def stored_experiments(places: Places = STORE) -> list[StoredExperiment]:
         if not files:
             raise ConfigurationError(
                 f"{place}: found no results, accepted a directory with {RUNS} in it or below; "
-                "simsched run EXPERIMENT makes one"
+                f"simsched run EXPERIMENT makes one{neighbour(place)}"
             )
         for file in files:
             root = place if place.is_dir() and file.parent != place else file.parent.parent

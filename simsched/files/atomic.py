@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from simsched.files.bounded import neighbour
 from simsched.files.errors import ConfigurationError
 
 #: Part of the names of temporary files.
@@ -98,6 +99,7 @@ def naming(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
+        reason += neighbour(path) if isinstance(error, FileNotFoundError) else ""
         raise ConfigurationError(f"{path}: cannot be written: {reason}") from error
 
 

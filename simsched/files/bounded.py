@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from simsched.files.errors import ConfigurationError, SimschedError, nearest_hint
+from simsched.files.errors import ConfigurationError, SimschedError, nearest, nearest_hint
 from simsched.files.limits import TEXT_BYTES
 from simsched.files.resources import DATA_KINDS, shipped
 
@@ -94,20 +94,36 @@ def unreadable(path: Path, problem: Exception, accepted: str = "a file") -> str:
     if isinstance(problem, FileNotFoundError):
         if path.suffix in _YAML and any(path.stem in shipped(kind) for kind in DATA_KINDS):
             return f"{path}: no such file; what ships is called {path.stem!r}"
-        return f"{path}: no such file{nearest_hint(path.name, _siblings(path))}"
+        return f"{path}: no such file{neighbour(path)}"
     if isinstance(problem, IsADirectoryError):
         return f"{path}: found a directory, accepted: {accepted}"
     reason = problem.strerror if isinstance(problem, OSError) else None
     return f"{path}: cannot be read: {reason or problem}"
 
 
-def _siblings(path: Path) -> list[str]:
-    """Return the names of the files of one kind beside a path."""
-    kinds = _YAML if path.suffix in _YAML else {path.suffix}
+def neighbour(path: Path) -> str:
+    """Return the end of a message about a path: what is there of a name like its own, if it is not.
+
+    Where a directory is missing on the way, it is the directory's name that is looked for.
+    """
     try:
-        return [other.name for other in path.parent.iterdir() if other.suffix in kinds]
+        missing = path
+        while missing != missing.parent and not missing.parent.exists():
+            missing = missing.parent
+        if missing.exists():
+            return ""
+        beside = [one for one in missing.parent.iterdir() if missing == path or one.is_dir()]
     except (OSError, ValueError):
-        return []
+        return ""
+    if missing != path:
+        hint = nearest_hint(missing.name, (one.name for one in beside))
+        return f"; found no directory {str(missing)!r}{hint}"
+    kinds = _YAML if path.suffix in _YAML else {path.suffix}
+    for group in ([one for one in beside if one.suffix in kinds], beside):
+        names = {one.stem: one.name for one in group}  # a common ending makes no names alike
+        if close := nearest(path.stem, names):
+            return f"; did you mean {names[close]!r}?"
+    return ""
 
 
 @contextmanager
