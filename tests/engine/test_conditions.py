@@ -350,3 +350,56 @@ def test_task_runtimes_refuse_cores_that_fail(backend: str, name: str) -> None:
     workload = Workload("w", build_graph([3000.0] * 6))
     with pytest.raises(ModelError, match="found cores that fail, accepted none under a task"):
         simulate(machine, workload, make_policy(name), backend=backend)
+
+
+#: Two domains of two workers each; nothing costs anything but a push.
+PAIRS = make_machine(
+    domains=2, cores_per_domain=2, ops_per_s=1e9, costs=replace(COSTS, push_ps=4 * US)
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Led(Deciding):
+    """Task t is sent to domain `owner[t]`, whose head takes it when the domain is inactive."""
+
+    marks: bool = False
+
+    def plan(self, view: PlanView, state: Any, graph: TaskGraph) -> Plan:
+        return Plan(
+            acquire=(AcquireStep("home", "own", "oldest", ("head_worker", "domain_inactive")),),
+            pool_groups=(PoolGroup("worker"), PoolGroup("home", "domain", marks_active=self.marks)),
+            group_of=np.ones(graph.n_tasks, np.int8),
+            instance_of=np.array(self.owner, np.int32),
+        )
+
+
+def test_a_domain_without_workers_leaves_its_tasks_to_others(backend: str) -> None:
+    # Worker 1 becomes head at 1 us and takes task 1, behind which task 0 has come. Domain 1 gets
+    # both at 2 us, what was lost first. Task 2 is sent to domain 0 when nobody is left there.
+    graph = build_graph([10_000.0] * 3, arrival_ps=[0, 0, 40 * US])
+    machine = changing(PAIRS, (1, (0,), 0.0), (2, (1,), 0.0))
+    result = run(backend, machine, graph, Led(owner=(0, 0, 0)))
+    assert rows(result, EventKind.TASK_END, *ENDS) == [
+        (12 * US, 2, 1),
+        (22 * US, 2, 0),
+        (50 * US, 2, 2),
+    ]
+
+
+def test_a_task_that_starts_over_keeps_no_domain_active(backend: str) -> None:
+    # It was in its own way: the next head may take it only when the domain is inactive.
+    machine = changing(PAIRS, (1, (0,), 0.0))
+    result = run(backend, machine, build_graph([10_000.0]), Led(owner=(0,), marks=True))
+    assert rows(result, EventKind.TASK_END, *ENDS) == [(11 * US, 1, 0)]
+
+
+def test_who_becomes_head_looks_for_work(backend: str) -> None:
+    # At 3 us worker 0 pays for the push of task 1, and nobody is called to task 2 by a push.
+    machine = changing(PAIRS, (3, (0,), 0.0))
+    graph = build_graph([1000.0] * 3, successors=adjacency([0], [1], 3))
+    result = run(backend, machine, graph, Led(owner=(0, 1, 0)))
+    assert rows(result, EventKind.TASK_END, *ENDS) == [
+        (1 * US, 0, 0),
+        (2 * US, 2, 1),
+        (4 * US, 1, 2),
+    ]

@@ -481,14 +481,19 @@ class SimpyBackend:
         if self._hooks.wants_on_finish:
             self.decisions.carry_out(self._hooks.on_finish(task, worker), "on_finish")
         self.offer(place)
-        domain = self.tasks.marked_domain.pop(task, None)
-        if domain is not None:
-            self.pools.active_tasks[domain] -= 1
-            if self.pools.active_tasks[domain] == 0:
-                for other in self.workers:
-                    if other.home == domain and self.is_waiting(other.index):
-                        self.wake(other.index, 1)
+        self.release_domain(task)
         self.executions.wake(task)
+
+    def release_domain(self, task: int) -> None:
+        """Let a task mark no domain any more; wake the workers of one that becomes inactive."""
+        domain = self.tasks.marked_domain.pop(task, None)
+        if domain is None:
+            return
+        self.pools.active_tasks[domain] -= 1
+        if self.pools.active_tasks[domain] == 0:
+            for other in self.workers:
+                if other.home == domain and self.is_waiting(other.index):
+                    self.wake(other.index, 1)
 
     def cap_level(self, module: int) -> int:
         """Return the place of the cap of flows that start on a module now."""

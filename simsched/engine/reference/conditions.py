@@ -48,6 +48,7 @@ class Conditions:
     def _fail(self, workers: list[Worker]) -> None:
         """Let workers fail; what they were to execute goes back to pools."""
         sim, lost = self._sim, []
+        heads = sim.pools.heads()
         for worker in workers:
             sim.record.event(sim.now, EventKind.FAILURE, worker.index, NONE)
             task = self._executions.fail(worker)
@@ -56,11 +57,15 @@ class Conditions:
             self.failed = sorted([*self.failed, worker.index])
             sim.pools.deactivate(worker.index)
         for task in lost:
+            sim.release_domain(task)
             sim.push_back(task, NOBODY)
         for worker in workers:
-            for pool in sim.pools.own_pools(worker.index):
+            for pool in sim.pools.dead_pools(worker.index):
                 for _ in range(len(pool)):  # without an active worker they come back
                     if pool:  # on_ready may have sent others of them elsewhere
                         sim.push_back(pool.popleft(), NOBODY)
         for worker in workers:
             sim.pass_on(worker.index)
+        for head in sorted(sim.pools.heads() - heads):
+            if sim.is_waiting(head) and not sim.has_ended:
+                sim.wake(head, 1)

@@ -72,6 +72,9 @@ class Engine(Protocol):
     def offer(self, place: Place | None) -> None:
         """Wake a worker for the entry that comes next on a device, if it has room."""
 
+    def release_domain(self, task: int) -> None:
+        """Let a task mark no domain any more; wake the workers of one that becomes inactive."""
+
     def pass_on(self, worker: int) -> None:
         """Call another worker to the pool that one has been called to and does not take from."""
 

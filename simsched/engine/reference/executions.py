@@ -51,6 +51,7 @@ class Executions:
         task = self._leaf_of(worker, hook)
         self._lose(self._workers[worker], task, Loss.KILLED)
         if self._leave(task, worker):
+            sim.release_domain(task)
             sim.push_back(task, worker)
 
     def end(self, task: int, worker: int) -> None:

@@ -114,13 +114,21 @@ class Pools:
         self._heads = {self._home[w]: w for w in reversed(living)}
 
     def is_dead(self, group: int, instance: int) -> bool:
-        """Return whether a pool belongs to a worker that has failed."""
-        return self._scopes[group] == "worker" and instance in self._failed
+        """Return whether a pool was the own one of workers of which none is left."""
+        if not self._failed:
+            return False
+        owners = {w for w in self._candidates if self.own_instance(group, w) == instance}
+        failed = {w for w in self._failed if self.own_instance(group, w) == instance}
+        return bool(failed) and owners <= failed
 
-    def own_pools(self, worker: int) -> list[deque[int]]:
-        """Return a worker's own pools by group."""
-        pools = zip(self._scopes, self.content, strict=True)
-        return [instances[worker] for scope, instances in pools if scope == "worker"]
+    def dead_pools(self, worker: int) -> list[deque[int]]:
+        """Return, of a failed worker's own pools, those that nobody is left to own, by group."""
+        own = [self.own_instance(group, worker) for group in range(len(self.content))]
+        return [self.content[g][i] for g, i in enumerate(own) if i >= 0 and self.is_dead(g, i)]
+
+    def heads(self) -> set[int]:
+        """Return the head workers."""
+        return set(self._heads.values())
 
     def change_order(self, plan: ResolvedPlan) -> None:
         """Let workers look for work by the steps of another plan for the same pools."""

@@ -223,7 +223,7 @@ static int choose_pool(ssk_sim_t *sim, int32_t task, int32_t pusher, int32_t *gr
 int ssk_enter(ssk_sim_t *sim, int32_t task, int32_t group, int32_t instance, int32_t pusher)
 {
     if (sim->conditions.n_failed > 0 && ssk_is_dead(sim, group, instance))
-        instance = sim->routes.scope[SSK_SCOPE_WORKER].own[worker_in_turn(sim)];
+        instance = sim->routes.scope[sim->plan.group_scope[group]].own[worker_in_turn(sim)];
     ssk_event(sim, SSK_TASK_READY, pusher, task, group, instance);
     int status = ssk_pools_push(&sim->pools, &sim->allocator, group, ssk_pools_at(&sim->pools, group, instance), task);
     if (status == SSK_OK && sim->problem.copies_data && sim->plan.group_prefetches[group] &&

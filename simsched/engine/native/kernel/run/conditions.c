@@ -20,8 +20,9 @@ int ssk_conditions_alloc(ssk_conditions_t *self, const ssk_allocator_t *allocato
     self->described = ssk_new(allocator, (size_t)problem->n_cores * n_smt, sizeof(*self->described));
     self->failed = ssk_new(allocator, n_workers, sizeof(*self->failed));
     self->fails_now = ssk_new(allocator, n_workers, sizeof(*self->fails_now));
+    self->were_heads = ssk_new(allocator, n_workers, sizeof(*self->were_heads));
     self->lost = ssk_new(allocator, n_workers, sizeof(*self->lost));
-    if (!self->described || !self->failed || !self->fails_now || !self->lost)
+    if (!self->described || !self->failed || !self->fails_now || !self->were_heads || !self->lost)
         return SSK_ERR_MEMORY;
     for (size_t w = n_workers; w-- > 0;)
         memcpy(self->described + (size_t)problem->worker_core[w] * n_smt, problem->worker_rate + w * n_smt,
@@ -34,6 +35,7 @@ void ssk_conditions_free(ssk_conditions_t *self, const ssk_allocator_t *allocato
     ssk_delete(allocator, self->described);
     ssk_delete(allocator, self->failed);
     ssk_delete(allocator, self->fails_now);
+    ssk_delete(allocator, self->were_heads);
     ssk_delete(allocator, self->lost);
 }
 
@@ -45,8 +47,16 @@ void ssk_schedule_change(ssk_sim_t *sim)
 
 bool ssk_is_dead(const ssk_sim_t *sim, int32_t group, int32_t instance)
 {
-    return sim->conditions.n_failed > 0 && sim->plan.group_scope[group] == SSK_SCOPE_WORKER &&
-           sim->conditions.failed[instance];
+    const int32_t *own = sim->routes.scope[sim->plan.group_scope[group]].own;
+    bool has_failed = false;
+    for (int32_t w = 0; w < sim->problem.n_workers; w++) {
+        if (own[w] != instance)
+            continue;
+        if (ssk_set_has(sim->routes.active, w))
+            return false;
+        has_failed = has_failed || sim->conditions.failed[w];
+    }
+    return has_failed;
 }
 
 static bool is_concerned(const ssk_sim_t *sim, int32_t change, int32_t worker)
@@ -99,13 +109,14 @@ SSK_COLD static int32_t fail_worker(ssk_sim_t *sim, int32_t worker)
     return lost;
 }
 
-/* Pushes the entries of a failed worker's own pools anew. */
-SSK_COLD static int empty_own_pools(ssk_sim_t *sim, int32_t worker)
+/* Pushes anew the entries of those of a failed worker's own pools that nobody is left to own. */
+SSK_COLD static int empty_dead_pools(ssk_sim_t *sim, int32_t worker)
 {
     for (int32_t group = 0; group < sim->plan.n_groups; group++) {
-        if (sim->plan.group_scope[group] != SSK_SCOPE_WORKER)
+        int32_t instance = sim->routes.scope[sim->plan.group_scope[group]].own[worker];
+        if (instance < 0 || !ssk_is_dead(sim, group, instance))
             continue;
-        ssk_pool_t *pool = ssk_pools_at(&sim->pools, group, worker);
+        ssk_pool_t *pool = ssk_pools_at(&sim->pools, group, instance);
         /* on_ready may send others of them elsewhere meanwhile; without an active worker they come back. */
         for (uint32_t n = pool->count; n > 0 && pool->count > 0; n--) {
             int32_t task = ssk_pools_take(&sim->pools, group, pool, false);
@@ -117,27 +128,41 @@ SSK_COLD static int empty_own_pools(ssk_sim_t *sim, int32_t worker)
     return SSK_OK;
 }
 
+/* Wakes the workers that have become heads since these were. */
+SSK_COLD static void wake_new_heads(ssk_sim_t *sim)
+{
+    for (int32_t w = 0; w < sim->problem.n_workers; w++)
+        if (ssk_set_has(sim->routes.heads, w) && !sim->conditions.were_heads[w] && sim->workers[w].state == SSK_PARKED)
+            ssk_wake(sim, w, 1);
+}
+
 SSK_COLD static int fail_workers(ssk_sim_t *sim, int32_t change)
 {
     ssk_conditions_t *c = &sim->conditions;
     int32_t n = sim->problem.n_workers, n_lost = 0;
     int status = SSK_OK;
-    for (int32_t w = 0; w < n; w++)
+    for (int32_t w = 0; w < n; w++) {
         c->fails_now[w] = is_concerned(sim, change, w) && !c->failed[w];
+        c->were_heads[w] = ssk_set_has(sim->routes.heads, w);
+    }
     for (int32_t w = 0; w < n; w++) {
         int32_t task = c->fails_now[w] ? fail_worker(sim, w) : SSK_NONE;
         if (task != SSK_NONE)
             c->lost[n_lost++] = task;
     }
     /* Between iterations there is nothing to push. */
-    for (int32_t i = 0; i < n_lost && status == SSK_OK; i++)
+    for (int32_t i = 0; i < n_lost && status == SSK_OK; i++) {
+        ssk_release_domain(sim, c->lost[i]);
         status = ssk_push_back(sim, c->lost[i], SSK_NONE);
+    }
     for (int32_t w = 0; w < n && status == SSK_OK; w++)
         if (c->fails_now[w])
-            status = empty_own_pools(sim, w);
+            status = empty_dead_pools(sim, w);
     for (int32_t w = 0; w < n && status == SSK_OK; w++)
         if (c->fails_now[w])
             ssk_pass_on(sim, w);
+    if (status == SSK_OK && sim->phase == SSK_PHASE_TASKS)
+        wake_new_heads(sim);
     return status;
 }
 

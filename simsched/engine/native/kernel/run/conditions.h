@@ -14,6 +14,7 @@ typedef struct {
     double *described;  /* n_cores x n_smt: operations per ps of a worker of each core, before any change */
     uint8_t *failed;    /* per worker */
     uint8_t *fails_now; /* per worker: working space of a change */
+    uint8_t *were_heads; /* per worker: the same, head before it */
     int32_t *lost;      /* working space: tasks that go back to pools */
 } ssk_conditions_t;
 
@@ -24,7 +25,7 @@ int ssk_change_conditions(ssk_sim_t *sim) SSK_CHECK_RESULT;
 void ssk_schedule_change(ssk_sim_t *sim);
 /* Lets a worker take no part any more. */
 void ssk_deactivate(ssk_sim_t *sim, int32_t worker);
-/* Tells whether a pool belongs to a worker that has failed. */
+/* Tells whether a pool was the own one of workers of which none is left; some worker has failed. */
 bool ssk_is_dead(const ssk_sim_t *sim, int32_t group, int32_t instance);
 
 #endif

@@ -140,6 +140,7 @@ int ssk_kill(ssk_sim_t *sim, int32_t worker, int hook)
         return SSK_OK;
     }
     sim->tasks.phase[task] = SSK_TASK_NEW;
+    ssk_release_domain(sim, task);
     return ssk_push_back(sim, task, worker);
 }
 
