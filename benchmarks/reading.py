@@ -132,7 +132,7 @@ READINGS = (
     Reading("list-policies", ("list", "policies"), cpu_s=0.3),
     Reading("check-machine", ("check", "machines/knl_snc4_flat.yaml")),
     Reading("dot", (), _dot, ".dot", MEANING, cpu_s=6, peak_bytes=500e6),
-    Reading("node-link", (), _node_link, ".json", MEANING),
+    Reading("node-link", (), _node_link, ".json", MEANING, cpu_s=6, peak_bytes=500e6),
     Reading("stg", (), _stg, ".stg", {"cost_unit": "ops"}),
     Reading("dax", (), _dax, ".dax", SPEED, cpu_s=6, peak_bytes=500e6),
     Reading("wfformat", (), _wfformat, ".json", SPEED, cpu_s=6, peak_bytes=500e6),

@@ -206,6 +206,12 @@ class NamedGraph:
         self._targets.append(target)
         return edge
 
+    def join(self, sources: Int64Array, targets: Int64Array, attributes: Columns) -> None:
+        """Add all edges of a graph that has none, with their attributes."""
+        self._sources = array("i", sources.astype(np.intc).tobytes())
+        self._targets = array("i", targets.astype(np.intc).tobytes())
+        self.of_edges = attributes
+
     def names(self) -> list[Any]:
         """Return the names of all nodes by their numbers."""
         return list(self.index)

@@ -63,7 +63,11 @@ class Value:
 
     def item(self, place: int) -> Value:
         """Return the element of a list at a place."""
-        return Value(self.file, (*self.place, place), self.elements_as_they_are()[place])
+        return self.inside(place, self.elements_as_they_are()[place])
+
+    def inside(self, place: int, value: object) -> Value:
+        """Return a value that stands at a place of a list, which need not be kept."""
+        return Value(self.file, (*self.place, place), value)
 
     def elements(self, key: str) -> list[Value]:
         """Return the elements of a list under a key, none if it is absent."""

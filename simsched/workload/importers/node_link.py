@@ -12,22 +12,26 @@ errors. As there, several edges between two nodes count unless ``multigraph`` is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from array import array
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from simsched.files.bounded import to_the_end
 from simsched.files.errors import GraphError
-from simsched.files.json_members import members
+from simsched.files.json_members import json_pieces, members
 from simsched.workload.graph import Workload
-from simsched.workload.importers._columns import NamedGraph
+from simsched.workload.importers._columns import Columns, NamedGraph
 from simsched.workload.importers._foreign import Cost, Meaning, Speed
 from simsched.workload.importers._given_costs import TaskCost
-from simsched.workload.importers._json import Value, read_json
+from simsched.workload.importers._json import Value
 from simsched.workload.importers.networkx_graph import read_named
 from simsched.workload.importers.registry import importer
 
 EDGE_KEYS = ("links", "edges")
-ENDS = ("source", "target")
+NODES = "nodes"
+LISTS = (NODES, *EDGE_KEYS)
 KEYS = {*EDGE_KEYS, "directed", "multigraph"}  #: that stand beside the list of nodes
 MAX_DEPTH = 10
 
@@ -60,47 +64,101 @@ def import_node_link(
         `reference_speed`.
     """
     meaning = Meaning(cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost)
-    return read_named(_graph(read_json(path)), meaning, str(path))
+    return read_named(_graph(path), meaning, str(path))
 
 
-def _graph(top: Value) -> NamedGraph:
-    """Return the graph of a document."""
+def _graph(path: Path) -> NamedGraph:
+    """Return the graph of a document, which is read node by node and edge by edge."""
+    pieces = json_pieces(path, LISTS, GraphError)
+    others: dict[str, object] = {}
+    top, lists = Value(path, (), others), dict[str, _Nodes | _Edges]()
+    with to_the_end(pieces):
+        for name, place, value in pieces:
+            if name is None:
+                top = Value(path, (), value)
+            elif place is None:
+                others[name] = value
+                if name in LISTS:
+                    lists[name] = (_Nodes if name == NODES else _Edges)(Value(path, (name,), value))
+            else:
+                lists[name].add(place, value)
     if not _flag(top, "directed", default=True):
         raise GraphError(f"{top.where}: directed: found false, accepted true: a task graph")
-    several = _flag(top, "multigraph", default=True)
-    graph = NamedGraph(several=several)
+    graph = NamedGraph(several=_flag(top, "multigraph", default=True))
     about = top.get("graph")
     if about is not None and about.value != []:  # as NetworkX wrote no attributes before 1.9
-        graph.about.update(_members(about, ()))
-    _add_nodes(graph, top.member("nodes"))
-    _add_edges(graph, _edges(top), ("source", "target", "key") if several else ENDS)
+        if not isinstance(about.value, dict):
+            raise about.error("an object")
+        graph.about.update(about.value)
+    for found in (top.member(NODES), _edges(top)):
+        found.elements_as_they_are()
+        lists[str(found.place[0])].give_to(graph)
     return graph
 
 
-def _add_nodes(graph: NamedGraph, nodes: Value) -> None:
-    """Add the nodes of a list."""
-    named = any(node.get("id") is not None for node in nodes.items())
-    for number, node in enumerate(nodes.items()):
-        name = _name(node.member("id")) if named else number
-        if name in graph.index:
-            raise GraphError(f"{node.where}: found node {str(name)!r} a second time")
-        graph.node(name, _members(node, ("id",)))
+class _Nodes:
+    """The nodes of a list."""
+
+    def __init__(self, found: Value) -> None:
+        self._found = found
+        self._ids: list[object] = []
+        self._attributes = Columns()
+
+    def add(self, place: int, node: object) -> None:
+        """Add the next one."""
+        if not isinstance(node, dict):
+            raise self._found.inside(place, node).error("an object")
+        self._ids.append(node.pop("id", None))
+        self._attributes.give(place, node)
+
+    def give_to(self, graph: NamedGraph) -> None:
+        """Give all to a graph."""
+        are_named = any(name is not None for name in self._ids)
+        for place, found in enumerate(self._ids):
+            node = self._found.inside(place, {"id": found})
+            name = _name(node.member("id")) if are_named else place
+            if name in graph.index:
+                raise GraphError(f"{node.where}: found node {str(name)!r} a second time")
+            graph.node(name)
+        graph.of_nodes = self._attributes
 
 
-def _add_edges(graph: NamedGraph, edges: Value, without: tuple[str, ...]) -> None:
-    """Add the edges of a list, with all members but some as attributes."""
-    index = graph.index
-    for place, edge in enumerate(edges.elements_as_they_are()):
-        source, target = (_known_end(edge, key, index) for key in ENDS)
-        if source is None or target is None:  # another kind of name, or a mistake
-            source, target = (_end(edges.item(place).member(key), index) for key in ENDS)
-        graph.edge(source, target, {key: edge[key] for key in edge if key not in without})
+class _Edges:
+    """The edges of a list, which may stand before the nodes."""
 
+    def __init__(self, found: Value) -> None:
+        self._found = found
+        self._names: dict[Any, int] = {}
+        self._ends = {"source": array("i"), "target": array("i")}
+        self._attributes = Columns()
 
-def _known_end(edge: Any, key: str, index: Mapping[Any, int]) -> int | None:
-    """Return the number of an end of an edge that is called as most are, None for others."""
-    name = edge.get(key) if isinstance(edge, dict) else None
-    return index.get(name) if type(name) in (str, int) else None
+    def add(self, place: int, edge: object) -> None:
+        """Add the next one."""
+        if not isinstance(edge, dict):
+            raise self._found.inside(place, edge).error("an object")
+        names = self._names
+        for key, ends in self._ends.items():
+            name = edge.get(key)
+            if type(name) is not str and type(name) is not int:
+                name = _name(self._found.inside(place, edge).member(key))
+            ends.append(names.setdefault(name, len(names)))
+            del edge[key]
+        self._attributes.give(place, edge)
+
+    def give_to(self, graph: NamedGraph) -> None:
+        """Give all to a graph that has its nodes; those of a multigraph have a key of their own."""
+        known = np.array([graph.index.get(name, -1) for name in self._names], dtype=np.int64)
+        sources, targets = (known[np.asarray(ends)] for ends in self._ends.values())
+        wrong = np.flatnonzero((sources < 0) | (targets < 0))
+        if len(wrong):
+            place = int(wrong[0])
+            key = "source" if sources[place] < 0 else "target"
+            name = list(self._names)[self._ends[key][place]]
+            raw = list(name) if isinstance(name, tuple) else name
+            raise self._found.inside(place, {key: raw}).member(key).error("the id of a node")
+        if graph.several:
+            self._attributes.entries.pop("key", None)
+        graph.join(sources, targets, self._attributes)
 
 
 def _edges(top: Value) -> Value:
@@ -121,13 +179,6 @@ def _flag(top: Value, key: str, *, default: bool) -> bool:
     return found.value
 
 
-def _members(owner: Value, without: tuple[str, ...]) -> dict[str, object]:
-    """Return the members of an object, those of the format left out."""
-    if not isinstance(owner.value, dict):
-        raise owner.error("an object")
-    return {key: value for key, value in owner.value.items() if key not in without}
-
-
 def _name(value: Value) -> Any:
     """Return the name of a node as NetworkX has it: text, a number, or a tuple from a list."""
 
@@ -139,11 +190,3 @@ def _name(value: Value) -> Any:
         return found
 
     return plain(value.value, 0)
-
-
-def _end(value: Value, index: Mapping[Any, int]) -> int:
-    """Return the number of an end of an edge, which has to be a node."""
-    found = index.get(_name(value))
-    if found is None:
-        raise value.error("the id of a node")
-    return found

@@ -138,6 +138,42 @@ def test_what_is_wrong_is_said_with_its_place(more, message, load):
         load(document(**more), **OPTIONS)
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_edges_may_stand_before_nodes_and_what_they_are(several, load):
+    """Nodes and edges are read one by one: what an edge names, and what its key means, is later."""
+    whole = document(multigraph=several)
+    whole["edges"][0]["key"] = 9
+    backwards = dict(reversed(whole.items()))
+    graph = load(backwards, **OPTIONS).graph
+    assert (graph.succ_ptr.tolist(), graph.succ.tolist()) == ([0, 2, 2, 2], [1, 2])
+    assert graph.task_names == ("a", "b", "c")
+    backwards["edges"][1]["target"] = "z"
+    with pytest.raises(
+        GraphError, match=r"edges\[1\].target: found 'z', accepted the id of a node"
+    ):
+        load(backwards, **OPTIONS)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_the_key_of_an_edge_is_no_attribute_in_a_multigraph(several, load):
+    whole = document(multigraph=several)
+    for edge in whole["edges"]:
+        edge["key"] = 9
+    options = {**OPTIONS, "edge_bytes": "key"}
+    if several:
+        with pytest.raises(GraphError, match="edge_bytes: found 'key', which no edge has"):
+            load(whole, **options)
+    else:
+        assert load(whole, **options).graph.block_bytes.tolist() == [9, 9]
+
+
+def test_what_is_no_json_is_said_first(load, tmp_path):
+    """The node before has a mistake too, but a file that was cut off is best known as such."""
+    (tmp_path / "g.json").write_text('{"directed": true, "nodes": [7], "links": [')
+    with pytest.raises(GraphError, match=r"g.json:1: column 44: not JSON: .*truncated"):
+        import_workload(tmp_path / "g.json")
+
+
 def test_other_json_is_not_taken_for_it(load):
     with pytest.raises(GraphError, match=r"no known format: .*for node_link.*for wfformat"):
         load({"nodes": 3, "things": []})
