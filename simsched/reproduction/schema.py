@@ -406,13 +406,29 @@ class ClaimsFile(Section):
                     accepted = f"text that begins with one of: {', '.join(self.sources)}"
                     message = f"found {item.source!r}, accepted: {accepted}"
                     raise FieldError((key, position, "source"), message)
+        self._check_files()
+        return self
+
+    def _check_files(self) -> None:
+        """Check that pages and pictures have names of their own, and figures a page."""
+        pages = {source: page_name(source) for source in self.sources}
+        for source, name in pages.items():
+            if not name:
+                message = f"found {source!r}, accepted: text with a letter of a to z or a digit"
+                raise FieldError(("sources", source), message)
+        refuse_repeats(("sources",), list(pages.values()), "sources whose pages differ in name")
         names = [page_name(item.source) for item in self.figures]
         refuse_repeats(("figures",), names, "different figures (key source)")
-        for position, item in enumerate(self.figures):
-            if item.source.strip() in self.sources:
-                message = f"found {item.source!r}, accepted: the source and which figure of it"
+        claimed = {self.source_of(claim) for claim in self.claims}
+        for position, (item, name) in enumerate(zip(self.figures, names, strict=True)):
+            message = ""
+            if name in pages.values():
+                message = "the source and which figure of it"
+            elif self.source_of(item) not in claimed:
+                message = "a figure of a source that claims are about"
+            if message:
+                message = f"found {item.source!r}, accepted: {message}"
                 raise FieldError(("figures", position, "source"), message)
-        return self
 
     def source_of(self, item: Claim | Picture) -> str | None:
         """Return the short name of the source of a claim or figure: the longest that fits."""

@@ -261,6 +261,7 @@ def test_a_figure_beside_several_baselines_has_a_bar_for_each(
         ("title", "groups: [a, b]\n    title", "found 2 names, accepted: 1, one per group"),
         ("title", "as: ratio\n    title", "versus: missing, accepted: a value beside as"),
         ("Book Fig 5", "Book", "accepted: the source and which figure of it"),
+        ("Book Fig 5", "Book!", "accepted: the source and which figure of it"),
         ("Book Fig 5", "Boot Fig 5", "found 'Boot Fig 5', accepted: text that begins with"),
     ],
 )
@@ -273,6 +274,32 @@ def test_figures_are_checked_before_anything_runs(
     assert "figures[0]" in errors
     assert message in errors
     assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("Atlas: Another book", "accepted: a figure of a source that claims are about"),
+        ('"本": Another book', "found '本', accepted: text with a letter of a to z or a digit"),
+        ('"book.": Another book', "accepted: sources whose pages differ in name"),
+    ],
+)
+def test_sources_have_pages_of_their_own(
+    simsched: Command, claims: Path, more: str, message: str
+) -> None:
+    figure = FIGURE.replace("Book Fig 5", "Atlas Fig 5" if "Atlas" in more else "Book Fig 5")
+    claims.write_text(CLAIMS.replace("{Book: A book", f"{{{more}, Book: A book") + figure)
+    code, output, errors = simsched("reproduce", claims)
+    assert (code, output) == (2, "")
+    assert message in errors
+
+
+def test_names_that_look_like_formulas_are_drawn_as_they_are(
+    simsched: Command, claims: Path, tmp_path: Path
+) -> None:
+    claims.write_text(CLAIMS + FIGURE.replace("title", r"groups: ['$\frac$']" + "\n    title"))
+    assert simsched("reproduce", claims, "--quiet", "-j", 1, "--pages", "pages")[0] == 0
+    assert (tmp_path / "pages/book-fig-5.png").exists()
 
 
 def test_figures_have_files_of_their_own(simsched: Command, claims: Path) -> None:

@@ -51,6 +51,11 @@ def save(figure: Figure, path: Path) -> None:
         )
 
 
+def as_it_is(name: str) -> str:
+    """Return a name that plots show as it is, also with dollar signs, which begin formulas."""
+    return name.replace("$", r"\$")
+
+
 def groups_of(
     rows: Sequence[Mapping[str, Any]], plot: str, most: int
 ) -> list[list[Mapping[str, Any]]]:

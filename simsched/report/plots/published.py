@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from simsched.report.plots.claims import UNITS
-from simsched.report.plots.common import COLOURS
+from simsched.report.plots.common import COLOURS, as_it_is
 from simsched.report.plots.titles import set_title
 from simsched.reproduction.claims import Drawn
 from simsched.reproduction.judge import Verdict
@@ -46,7 +46,7 @@ def redrawn(drawn: Drawn, verdicts: Sequence[Verdict]) -> Figure:
     for axes, machine in zip(panels, machines, strict=False):
         _panel(axes, drawn, machine, published)
         if len(machines) > 1:
-            set_title(axes, machine)
+            set_title(axes, as_it_is(machine))
     for axes in panels[len(machines) :]:
         axes.set_visible(False)
     for axes in panels[::columns]:
@@ -76,7 +76,7 @@ def _panel(
             width,
             bottom=equal,
             color=COLOURS[number % len(COLOURS)],
-            label=name,
+            label=as_it_is(name),
         )
         for place, _, reading in bars:
             if reading in published:
@@ -84,7 +84,9 @@ def _panel(
                 axes.plot([place] * 2, [low, high], color="black", marker="_", markersize=5)
     axes.axhline(equal, color="black", linewidth=0.8)
     is_long = max(map(len, names)) * len(names) > 60
-    axes.set_xticks(range(len(names)), names, fontsize=8, rotation=40 if is_long else 0)
+    axes.set_xticks(
+        range(len(names)), [*map(as_it_is, names)], fontsize=8, rotation=40 if is_long else 0
+    )
     if is_long:
         for label in axes.get_xticklabels():
             label.set_horizontalalignment("right")
