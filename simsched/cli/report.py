@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simsched.cli.options import OverwriteOption
+from simsched.cli import names
+from simsched.cli.options import OverwriteOption, Words, repeatable
 from simsched.cli.output import check_output, print_json
 from simsched.cli.run import ExperimentOptions, run_file, with_shared_options
 from simsched.files.errors import ConfigurationError
@@ -39,6 +40,23 @@ def report_command(
             "here or one level below.",
         ),
     ] = None,
+    figures: Annotated[
+        Words,
+        repeatable(
+            "--figure",
+            "NAME",
+            "Only makespan, matrix, waterfall, bandwidth or bandwidth_over_time",
+            names.figure,
+        ),
+    ] = None,
+    width: Annotated[
+        str | None,
+        typer.Option(
+            "--width",
+            metavar="LENGTH",
+            help="Of the pages of a PDF: 85 mm, 3.5 in, single_column, double_column, ...",
+        ),
+    ] = None,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Write the report of an experiment: one HTML file with all of it, or a PDF of its figures.
@@ -47,9 +65,11 @@ def report_command(
     """
     from simsched.experiment.query import RUNS, directory_with
     from simsched.files.bounded import neighbour
-    from simsched.report.result_report import SUFFIXES, write_report
+    from simsched.report.result_report import SUFFIXES, check_figures, write_report
 
     check_output(output, *SUFFIXES, overwrite=overwrite)
+    chosen = figures or ()
+    check_figures(output or Path("report.html"), chosen, width)
     if runs is not None and not (runs / RUNS).is_file():
         accepted = f"a directory that simsched run --output has filled{neighbour(runs)}"
         raise ConfigurationError(f"--runs: {runs}: found no {RUNS}, accepted: {accepted}")
@@ -63,7 +83,8 @@ def report_command(
     assert result.outcome.output is not None
     where = [] if runs is None else ["--runs", str(runs)]
     path = output or result.outcome.output / "report.html"
-    sentences = write_report(result, path, ["simsched", "report", *asked.words(), *where])
+    words = ["simsched", "report", *asked.words(), *where]
+    sentences = write_report(result, path, words, figures=chosen, width=width)
     if asked.as_json:
         print_json({"report": str(path), "runs": len(result.rows), "remarks": sentences})
     else:

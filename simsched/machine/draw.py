@@ -53,9 +53,11 @@ class _Block:
 
 
 def draw_machine(machine: Machine, path: Path) -> None:
-    """Write a picture of a machine; the file's suffix chooses the format (``.png``, ``.svg``)."""
-    figure, suffix = machine_figure(machine), path.suffix.removeprefix(".")
-    write_atomically(path, lambda file: figure.savefig(file, format=suffix))
+    """Write a picture of a machine in the format that the file's name ends with."""
+    figure, kind = machine_figure(machine), path.suffix.removeprefix(".")
+    about = {"CreationDate": None, "Title": machine.name} if kind == "pdf" else None
+    with rc_context({"pdf.fonttype": 42}):  # TrueType, which publishers accept
+        write_atomically(path, lambda file: figure.savefig(file, format=kind, metadata=about))
 
 
 def machine_svg(machine: Machine) -> str:

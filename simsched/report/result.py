@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -253,16 +254,24 @@ class Result(ResultData):
         table = comparison_table(self.lines)
         return printed(UNBROKEN, table, *notes, *claim_tables(self.claims))
 
-    def report(self, path: str | Path) -> Path:
+    def report(
+        self, path: str | Path, *, figures: Sequence[str] = (), width: str | None = None
+    ) -> Path:
         """Write the report as HTML, or its figures alone as PDF.
 
         The report has comparison, plots, parameters and how to repeat it; the figures have a page
-        each, as large as they are, to be put into a paper.
+        each, to be put into a paper.
 
         Parameters
         ----------
         path : str or Path
             The file, ending in ``.html`` or ``.pdf``; it is replaced.
+        figures : sequence of str, optional
+            Kinds of figures to have, all by default: ``makespan``, ``matrix``, ``waterfall``,
+            ``bandwidth``, ``bandwidth_over_time``.
+        width : str, optional
+            Width of the pages of a PDF, such as ``85 mm``, ``3.5 in`` or ``single_column``; by
+            default each is as wide as its figure asks for.
 
         Returns
         -------
@@ -272,11 +281,12 @@ class Result(ResultData):
         Raises
         ------
         SimschedError
-            Another ending, no runs, or the file cannot be written.
+            Another ending, no runs, no such figure, text that cannot be read at this width, or the
+            file cannot be written.
         """
         from simsched.report.result_report import write_report
 
-        write_report(self, Path(path))
+        write_report(self, Path(path), figures=figures, width=width)
         return Path(path)
 
     def __repr__(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -18,6 +18,7 @@ from simsched.experiment.cells import Cell
 from simsched.experiment.compare import Difference, measure_side
 from simsched.experiment.summary import Row, misfits_of
 from simsched.files.atomic import write_atomically
+from simsched.files.errors import ConfigurationError
 from simsched.report.plots import (
     draw_difference,
     draw_matrix,
@@ -25,6 +26,8 @@ from simsched.report.plots import (
     plot_bandwidth_over_time,
     plot_comparison,
 )
+from simsched.report.plots.facets import MOST_COLUMNS
+from simsched.report.plots.widths import fit
 from simsched.report.result_data import ResultData
 
 #: Of more lines no bars are drawn.
@@ -35,8 +38,19 @@ MAX_PICTURES = 12
 MAX_EVENTS = 3_000_000
 DPI = 110
 
-#: A title, also for those who cannot see the figure, and what draws it.
-Drawing = tuple[str, Callable[[], Figure | None]]
+#: Kinds of figures, as users choose them.
+FIGURES = ("makespan", "matrix", "waterfall", "bandwidth", "bandwidth_over_time")
+#: From which width on there are two panels beside each other, and from which three.
+COLUMNS_MM = (120.0, 200.0)
+
+
+class Drawing(NamedTuple):
+    """A figure: its kind, a title, also for those who cannot see it, and what draws it."""
+
+    kind: str
+    title: str
+    draw: Callable[[], Figure | None]
+
 
 _DARK: dict[Any, str] = {
     "text.color": "#e6e6e6",
@@ -75,16 +89,40 @@ def differences(result: ResultData) -> Iterator[Difference]:
         yield Difference(*(measure_side([cell for cell, _ in runs]) for runs in (base, best)))
 
 
-def drawings(result: ResultData, found: Sequence[Difference]) -> Iterator[Drawing]:
+def chosen_drawings(
+    result: ResultData,
+    found: Sequence[Difference],
+    kinds: Sequence[str] = (),
+    width_mm: float | None = None,
+) -> list[Drawing]:
+    """Return the figures of a result that are asked for, all of them by default."""
+    drawn = [*_drawings(result, found, width_mm)]
+    there = dict.fromkeys(each.kind for each in drawn)
+    for kind in kinds:
+        if kind not in there:
+            raise ConfigurationError(
+                f"report: found no figure {kind} of {result.experiment.name}, accepted: "
+                f"{', '.join(there)}"
+            )
+    return [each for each in drawn if not kinds or each.kind in kinds]
+
+
+def _drawings(
+    result: ResultData, found: Sequence[Difference], width_mm: float | None
+) -> Iterator[Drawing]:
     """Yield the figures of a result: makespans, their differences, bandwidths."""
-    name = result.experiment.name
+    name, columns = result.experiment.name, MOST_COLUMNS
+    if width_mm is not None:
+        columns = 1 + sum(width_mm >= least for least in COLUMNS_MM)
     if len(result.lines) <= MAX_BARS:
-        yield f"Makespans of {name}", partial(plot_comparison, result.lines)
+        draw = partial(plot_comparison, result.lines, most_columns=columns)
+        yield Drawing("makespan", f"Makespans of {name}", draw)
     if draw_matrix(result.lines) is not None:
         title = f"Policies of {name}, by machine and workload"
-        yield title, partial(draw_matrix, result.lines)
+        yield Drawing("matrix", title, partial(draw_matrix, result.lines))
     for difference in found[:MAX_PICTURES]:
-        yield difference_title(difference), partial(draw_difference, difference)
+        title = difference_title(difference)
+        yield Drawing("waterfall", title, partial(draw_difference, difference))
     places: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in result.rows:
         places.setdefault((row["machine"], row["workload"]), []).append(row)
@@ -93,12 +131,12 @@ def drawings(result: ResultData, found: Sequence[Difference]) -> Iterator[Drawin
         cells = [
             cell for cell in result.cells if (cell.machine, cell.workload) == (machine, workload)
         ]
-        for draw in (
-            partial(plot_bandwidth, rows, title),
-            partial(plot_bandwidth_over_time, cells, rows, title),
+        for kind, plot in (
+            ("bandwidth", partial(plot_bandwidth, rows, title, most_columns=columns)),
+            ("bandwidth_over_time", partial(plot_bandwidth_over_time, cells, rows, title)),
         ):
-            if draw() is not None:
-                yield title, draw
+            if plot() is not None:
+                yield Drawing(kind, title, plot)
 
 
 def difference_title(found: Difference) -> str:
@@ -125,14 +163,22 @@ def picture(title: str, draw: Callable[[], Figure | None]) -> dict[str, Any]:
     return found
 
 
-def write_pages(path: Path, drawn: Sequence[Drawing], title: str) -> None:
-    """Write figures as a PDF file with a title, each on a page as large as it; no date is in it."""
+def write_pages(
+    path: Path, drawn: Sequence[Drawing], title: str, width_mm: float | None = None
+) -> None:
+    """Write figures as a PDF file with a title, each on a page as large as it; no date is in it.
+
+    With `width_mm` all are as wide as that.
+    """
+    title = drawn[0].title if len(drawn) == 1 else title
 
     def write(file: Path) -> None:
         with PdfPages(file, metadata={"Title": title, "CreationDate": None}) as pages:
-            for _, draw in drawn:
-                figure = draw()
+            for each in drawn:
+                figure = each.draw()
                 assert figure is not None
+                if width_mm is not None:
+                    fit(figure, width_mm, f"report: width of {each.kind} ({each.title})")
                 pages.savefig(figure)
 
     write_atomically(path, write)

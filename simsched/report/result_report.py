@@ -21,15 +21,18 @@ from ruamel.yaml import YAML
 from simsched.experiment.compare import Difference
 from simsched.experiment.study import Study
 from simsched.files.atomic import write_text
-from simsched.files.errors import ConfigurationError, SimschedError
+from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.files.yaml_reader import Document
 from simsched.report.claims import plain_claim
 from simsched.report.compare import tables
+from simsched.report.plots.widths import parse_width
 from simsched.report.result_data import ResultData
 from simsched.report.result_pictures import (
+    FIGURES,
+    Drawing,
+    chosen_drawings,
     difference_title,
     differences,
-    drawings,
     picture,
     write_pages,
 )
@@ -44,24 +47,44 @@ SUFFIXES = (".html", ".pdf")
 PACKAGES = ("simsched", "numpy", "scipy", "simpy", "networkx", "pandas", "matplotlib")
 
 
-def write_report(result: ResultData, path: Path, command: Sequence[str] = ()) -> list[str]:
+def check_figures(path: Path, figures: Sequence[str], width: str | None) -> float | None:
+    """Refuse figures that do not exist and widths that pages cannot have; return it in mm."""
+    for kind in figures:
+        if kind not in FIGURES:
+            raise ConfigurationError(f"report: {unknown_name('figure', kind, FIGURES)}")
+    if width is not None and path.suffix != ".pdf":
+        raise ConfigurationError("report: width: found without a PDF, accepted: with one")
+    return None if width is None else parse_width(width, "report: width")
+
+
+def write_report(
+    result: ResultData,
+    path: Path,
+    command: Sequence[str] = (),
+    *,
+    figures: Sequence[str] = (),
+    width: str | None = None,
+) -> list[str]:
     """Write the report of a result as HTML, or its figures as PDF, completely or not at all.
 
     Return the sentences that explain the differences in it.
 
     `command` has the words of the command that makes it; without, the report says how to repeat the
-    experiment from its description.
+    experiment from its description. `figures` are the kinds of figures to have, all by default;
+    `width`, that of the pages of a PDF, is such as ``85 mm``.
     """
     if path.suffix not in SUFFIXES:
         accepted = f"a name in {' or '.join(SUFFIXES)}"
         raise ConfigurationError(f"report: found {str(path)!r}, accepted: {accepted}")
     if not result.rows:
         raise ConfigurationError("report: found no runs, accepted at least one")
+    width_mm = check_figures(path, figures, width)
     found = [*differences(result)]
+    drawn = chosen_drawings(result, found, figures, width_mm)
     if path.suffix == ".html":
-        write_text(path, _html(result, found, command))
+        write_text(path, _html(result, found, drawn, command))
     else:
-        write_pages(path, [*drawings(result, found)], result.experiment.name)
+        write_pages(path, drawn, result.experiment.name, width_mm)
     titled = len(found) > 1
     return [
         f"{difference_title(each)}: {sentence}" if titled else sentence
@@ -70,7 +93,12 @@ def write_report(result: ResultData, path: Path, command: Sequence[str] = ()) ->
     ] or result.remarks
 
 
-def _html(result: ResultData, found: Sequence[Difference], command: Sequence[str]) -> str:
+def _html(
+    result: ResultData,
+    found: Sequence[Difference],
+    drawn: Sequence[Drawing],
+    command: Sequence[str],
+) -> str:
     # What is inserted as it is comes from simsched's own HTML, which escapes all text.
     environment = Environment(
         autoescape=True,
@@ -104,7 +132,7 @@ def _html(result: ResultData, found: Sequence[Difference], command: Sequence[str
         n_names=head.index("policy") + 1,
         left_out=max(0, len(result.lines) - MAX_LINES),
         claims=[plain_claim(verdict) for verdict in result.claims],
-        pictures=[picture(title, draw) for title, draw in drawings(result, found)],
+        pictures=[picture(each.title, each.draw) for each in drawn],
         machines=[
             (c.machine, html(c.machine_model), text(describe(c.machine_model))) for c in machines
         ],

@@ -44,16 +44,23 @@ def save(figure: Figure, path: Path) -> None:
     FigureCanvasAgg(figure)
     kind = path.suffix[1:]
     # Files of equal figures are equal.
-    undated = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}[kind]
+    pdf = {"CreationDate": None, "Title": _title(figure) or path.stem}
+    about: dict[str, dict[str, Any]] = {"png": {}, "pdf": pdf, "svg": {"Date": None}}
     with mpl.rc_context({"svg.hashsalt": "simsched"}):
         write_atomically(
-            path, lambda file: figure.savefig(file, format=kind, dpi=DPI, metadata=undated)
+            path, lambda file: figure.savefig(file, format=kind, dpi=DPI, metadata=about[kind])
         )
 
 
 def as_it_is(name: str) -> str:
     """Return a name that plots show as it is, also with dollar signs, which begin formulas."""
     return name.replace("$", r"\$")
+
+
+def _title(figure: Figure) -> str:
+    """Return what a figure is called, on one line: its title, or that of its first chart."""
+    titles = [figure.get_suptitle(), *(axes.get_title(loc="left") for axes in figure.axes)]
+    return " ".join(next(filter(None, titles), "").split()).replace(r"\$", "$")
 
 
 def groups_of(

@@ -24,7 +24,7 @@ from simsched.report.plots.common import (
     set_limits,
     time_axis,
 )
-from simsched.report.plots.facets import Panels, by_place, panels_for, place_names
+from simsched.report.plots.facets import MOST_COLUMNS, Panels, by_place, panels_for, place_names
 from simsched.report.plots.titles import broken, set_title
 from simsched.report.tables import fit_marks, fit_notes, marks_of
 
@@ -33,7 +33,9 @@ NOTE_LENGTH = 80  #: most characters in a line of what marks mean
 NAME_LENGTH = 35  #: most characters in a line of a bar's name, where it can be broken
 
 
-def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
+def plot_comparison(
+    lines: Sequence[Line], title: str = "", *, most_columns: int = MOST_COLUMNS
+) -> Figure:
     """Return bars of the makespan per policy with confidence intervals.
 
     There is one panel per machine and workload, see
@@ -45,6 +47,8 @@ def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
         As :func:`simsched.experiment.summary.compare` returns them, with `makespan_s`.
     title : str
         Printed above.
+    most_columns : int
+        Most panels beside each other.
 
     Returns
     -------
@@ -52,7 +56,7 @@ def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
         Bars in seconds.
     """
     figure = Figure(layout="constrained")
-    _panels(figure, lines)
+    _panels(figure, lines, most_columns)
     notes = [line for note in fit_notes(lines) for line in textwrap.wrap(note, NOTE_LENGTH)]
     if notes:
         figure.set_figheight(figure.get_figheight() + 0.2 + 0.16 * len(notes))
@@ -62,7 +66,7 @@ def plot_comparison(lines: Sequence[Line], title: str = "") -> Figure:
     return figure
 
 
-def _panels(figure: Figure, lines: Sequence[Line]) -> Panels:
+def _panels(figure: Figure, lines: Sequence[Line], most_columns: int = MOST_COLUMNS) -> Panels:
     """Draw one panel per machine and workload; return their axes."""
     places = by_place(lines, lambda line: (line.machine, line.workload))
     marks = fit_marks(lines)
@@ -71,7 +75,7 @@ def _panels(figure: Figure, lines: Sequence[Line]) -> Panels:
         for place, own in places.items()
     }
     colour, titles = _colours(lines), place_names(list(places))
-    panels = panels_for(figure, bars)
+    panels = panels_for(figure, bars, most_columns=most_columns)
     for place, axes in panels.items():
         _bars(axes, titles[place], places[place], bars[place], colour)
     return np.array([panels[place] for place in places], object)

@@ -35,39 +35,42 @@ def place_names(places: Sequence[Place]) -> dict[Place, str]:
     return {(m, w): f"{w} on {m}" if several else w for m, w in places}
 
 
-def rows_of_panels(places: Sequence[Place]) -> list[list[Place]]:
+def rows_of_panels(places: Sequence[Place], most: int = MOST_COLUMNS) -> list[list[Place]]:
     """Return places as they are laid out: a row per machine and a column per workload.
 
-    It is the other way round where there are more than `MOST_COLUMNS` workloads. With so many of
-    both, or one machine or workload, rows are filled one after the other.
+    It is the other way round where there are more than `most` workloads. With so many of both, or
+    one machine or workload, rows are filled one after the other.
     """
     machines, workloads = (list(dict.fromkeys(names)) for names in zip(*places, strict=True))
     if min(len(machines), len(workloads)) > 1 and len(places) == len(machines) * len(workloads):
-        if len(workloads) <= MOST_COLUMNS:
+        if len(workloads) <= most:
             return [[(machine, workload) for workload in workloads] for machine in machines]
-        if len(machines) <= MOST_COLUMNS:
+        if len(machines) <= most:
             return [[(machine, workload) for machine in machines] for workload in workloads]
-    return [list(places[at : at + MOST_COLUMNS]) for at in range(0, len(places), MOST_COLUMNS)]
+    return [list(places[at : at + most]) for at in range(0, len(places), most)]
 
 
 def panels_for(
-    figure: Figure, bars: Mapping[Place, Sequence[str]], line_height: float = 0.16
+    figure: Figure,
+    bars: Mapping[Place, Sequence[str]],
+    line_height: float = 0.16,
+    most_columns: int = MOST_COLUMNS,
 ) -> dict[Place, Axes]:
     """Return one axes per place on a figure that is made as large as the names of bars ask for.
 
     Panels beside each other whose bars have the same names show them once. `line_height` is that of
-    a line of a name in inches.
+    a line of a name in inches. There are no more than `most_columns` panels beside each other.
     """
-    rows = rows_of_panels(list(bars))
+    rows = rows_of_panels(list(bars), most_columns)
     columns = max(map(len, rows))
     alike = all(len({tuple(bars[place]) for place in row}) == 1 for row in rows)
     lines = [name.split("\n") for names in bars.values() for name in names]
     longest = max((len(line) for name in lines for line in name), default=0)
-    most = max(map(len, lines), default=1)
+    tallest = max(map(len, lines), default=1)
     # Names that cannot be broken take what they need, beside bars of two inches and a half.
     beside = 0.07 * longest + 0.3
     width = beside + 3.0 * columns if alike else max(5.0, 2.5 + beside) * columns
-    bar = max(0.34, 0.04 + line_height * most)
+    bar = max(0.34, 0.04 + line_height * tallest)
     heights = [1.1 + bar * max(1, *(len(bars[place]) for place in row)) for row in rows]
     figure.set_size_inches(max(5.5, width), sum(heights) + 0.4)
     grid = figure.add_gridspec(len(rows), columns, height_ratios=heights)

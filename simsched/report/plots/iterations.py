@@ -13,6 +13,7 @@ from simsched.experiment.cells import Cell
 from simsched.experiment.single_run import simulate_cell
 from simsched.report.plots.bandwidth import bandwidth
 from simsched.report.plots.common import COLOURS
+from simsched.report.plots.facets import MOST_COLUMNS
 from simsched.report.plots.titles import set_title
 
 KINDS = ("dram", "hbm", "nvm", "gpu")
@@ -20,7 +21,9 @@ KINDS = ("dram", "hbm", "nvm", "gpu")
 MAX_POLICIES, MAX_EVENTS = 8, 500_000
 
 
-def plot_bandwidth(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure | None:
+def plot_bandwidth(
+    rows: Sequence[Mapping[str, Any]], title: str = "", *, most_columns: int = MOST_COLUMNS
+) -> Figure | None:
     """Return the bandwidth of every iteration by memory kind, one panel per policy.
 
     Parameters
@@ -29,6 +32,8 @@ def plot_bandwidth(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure
         Rows of one machine and workload; the first seed of each policy is drawn.
     title : str
         Printed above.
+    most_columns : int
+        Most panels beside each other.
 
     Returns
     -------
@@ -42,7 +47,7 @@ def plot_bandwidth(rows: Sequence[Mapping[str, Any]], title: str = "") -> Figure
     kinds = [kind for kind in KINDS if _moves(first.values(), kind)]
     if not kinds or all(_iterations(row) < 2 for row in first.values()):
         return None
-    columns = min(3, len(first))
+    columns = min(most_columns, len(first))
     lines = -(-len(first) // columns)
     figure = Figure(figsize=(4.2 * columns, 2.4 * lines + 0.7), layout="constrained")
     axes = np.atleast_1d(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False))
