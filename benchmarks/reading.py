@@ -125,6 +125,7 @@ class Reading:
     peak_bytes: float | None = None
 
 
+NOT_KEPT = "PYTHONDONTWRITEBYTECODE"  #: with it modules would be compiled every time
 SPEED = {"reference_speed": 1e6}  #: a second in a file is a million operations
 READINGS = (
     Reading("help", ("--help",), cpu_s=0.3),
@@ -179,9 +180,10 @@ def measure(row: Reading, tasks: int, repeat: int) -> list[dict[str, float]]:
 
 
 def _command(words: tuple[str, ...]) -> dict[str, float]:
-    """Return what a command of simsched needs."""
+    """Return what a command of simsched needs; the first time Python may compile modules."""
     program = [sys.executable, "-m", "simsched", *words]
-    process = subprocess.Popen(program, stdout=subprocess.DEVNULL)
+    environment = {key: text for key, text in os.environ.items() if key != NOT_KEPT}
+    process = subprocess.Popen(program, stdout=subprocess.DEVNULL, env=environment)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
