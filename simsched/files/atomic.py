@@ -141,6 +141,16 @@ def write_text(path: Path, text: str, *, sync: bool = True) -> None:
     write_atomically(path, lambda file: file.write_text(text, encoding="utf-8"), sync=sync)
 
 
+def write_pieces(path: Path, pieces: Iterable[str]) -> None:
+    """Write a UTF-8 text file piece by piece, completely or not at all."""
+
+    def fill(temporary: Path) -> None:
+        with temporary.open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
+
+    write_atomically(path, fill)
+
+
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file completely or not at all; see :func:`write_atomically`."""
     write_atomically(path, lambda file: file.write_bytes(content))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from simsched.report.description import Description
@@ -32,3 +33,27 @@ def finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [finite(item) for item in value]
     return value
+
+
+def pieces(plain: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the text of a JSON document, items of its lists one by one: these may be very many."""
+    between = "{"
+    for key, value in plain.items():
+        yield f"{between}{json.dumps(key)}: "
+        between = ", "
+        if not isinstance(value, list):
+            yield _text(value)
+            continue
+        yield "["
+        for position, item in enumerate(value):
+            yield f"{', ' if position else ''}{_text(item)}"
+        yield "]"
+    yield "}" if plain else "{}"
+
+
+def _text(value: Any) -> str:
+    """Return plain data as JSON, copied only where they have NaN or infinities."""
+    try:
+        return json.dumps(value, allow_nan=False)
+    except ValueError:
+        return json.dumps(finite(value), allow_nan=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from simsched.files.units import plural
 from simsched.names.parameters import Bounds, Parameter
 from simsched.report.description import Description, Table
 from simsched.report.html import html
-from simsched.report.json_document import finite
+from simsched.report.json_document import finite, pieces
 from simsched.report.result_data import ResultData
 from simsched.report.result_plots import Plots
 
@@ -319,31 +319,42 @@ class Result(ResultData):
         dict of str to object
             Units are in the names of the keys.
         """
+        document: dict[str, Any] = finite(self._plain())
+        return document
+
+    def pieces(self) -> Iterator[str]:
+        """Return the text of the same document, of which only a part takes memory at a time.
+
+        Returns
+        -------
+        iterator of str
+            Without line breaks.
+        """
+        return pieces(self._plain())
+
+    def _plain(self) -> dict[str, Any]:
         from simsched.report.claims import plain_claim
 
         outcome = self.outcome
-        document: dict[str, Any] = finite(
-            {
-                "experiment": self.experiment.name,
-                "description": self.experiment.description,
-                "remark": self.experiment.remark,
-                "version": simsched.__version__,
-                "runs": self.rows,
-                "comparison": [flat(line) for line in self.lines],
-                "remarks": self.remarks,
-                "claims": [plain_claim(verdict) for verdict in self.claims],
-                "computed": outcome.computed,
-                "reused": outcome.reused,
-                "elapsed_s": outcome.elapsed_s,
-                "output": {
-                    "directory": _text(outcome.output),
-                    "parquet": _text(outcome.parquet),
-                    "pictures": [str(path) for path in self.pictures],
-                    "summary": _text(self.summary),
-                },
-            }
-        )
-        return document
+        return {
+            "experiment": self.experiment.name,
+            "description": self.experiment.description,
+            "remark": self.experiment.remark,
+            "version": simsched.__version__,
+            "runs": self.rows,
+            "comparison": [flat(line) for line in self.lines],
+            "remarks": self.remarks,
+            "claims": [plain_claim(verdict) for verdict in self.claims],
+            "computed": outcome.computed,
+            "reused": outcome.reused,
+            "elapsed_s": outcome.elapsed_s,
+            "output": {
+                "directory": _text(outcome.output),
+                "parquet": _text(outcome.parquet),
+                "pictures": [str(path) for path in self.pictures],
+                "summary": _text(self.summary),
+            },
+        }
 
 
 def _counted(result: Result) -> str:

@@ -1,10 +1,11 @@
 """Plain data as JSON has them."""
 
+import json
 import math
 
 import pytest
 
-from simsched.report.json_document import finite
+from simsched.report.json_document import finite, pieces
 
 
 @pytest.mark.parametrize(
@@ -34,3 +35,21 @@ def test_a_list_that_stays_is_another_list(values: list[object]) -> None:
     found = finite(values)
     assert found == values
     assert found is not values
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        {},
+        {"a": 1},
+        {"runs": [], "b": {"c": [1.5, None]}},
+        {"runs": [{"x": 1, "y": [0.1, 2]}, {"x": math.nan, "y": [math.inf, 2.0]}], "é\n": "é\n"},
+    ],
+)
+def test_pieces_are_the_text_of_the_whole(plain: dict[str, object]) -> None:
+    assert "".join(pieces(plain)) == json.dumps(finite(plain), allow_nan=False)
+
+
+def test_items_of_a_list_are_pieces_of_their_own() -> None:
+    whole = list(pieces({"runs": [{"x": place} for place in range(1000)]}))
+    assert max(map(len, whole)) < 20
