@@ -217,7 +217,9 @@ class PolicyHooks:
 
     def _records(self, decisions: object, hook: str) -> Sequence[Record]:
         """Return decisions as backends take them."""
-        several = () if decisions is None else self._several(decisions, hook)
+        if decisions is None or (type(decisions) is tuple and not decisions):  # as nearly always
+            return NO_RECORDS
+        several = self._several(decisions, hook)
         if not several:
             return NO_RECORDS
         if AcquireOrder in HOOKS[hook]:  # hooks that others of its decisions call leave them

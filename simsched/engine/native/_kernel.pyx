@@ -494,7 +494,7 @@ cdef class NativeBackend:
 
     def load(self, resource):
         """Return what loads a resource, in bytes per ps."""
-        return ssk_sim_load(self.sim, _index(len(self.problem.resource_capacity), resource, "load: resource"))
+        return ssk_sim_load(self.sim, _index(self.c_problem.n_resources, resource, "load: resource"))
 
     def running_task(self, worker):
         """Return the task whose segments the worker is executing, -1 when there is none."""

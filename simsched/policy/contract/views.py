@@ -183,8 +183,7 @@ class HookView(PlanView):
         float
             Bytes per second of all flows, as they load it, over the bandwidth.
         """
-        number = index_below(len(self.machine.nodes), node, "node_load: node")
-        return self._load(self._resources.of_node[number])
+        return self._load(self._of_node, node, "node_load: node")
 
     def link_load(self, link: int) -> float:
         """Return the share of a link's bandwidth that is in use; see `node_load`.
@@ -199,14 +198,27 @@ class HookView(PlanView):
         float
             Bytes per second of all flows and messages on the link, over its bandwidth.
         """
-        number = index_below(len(self.machine.links), link, "link_load: link")
-        return self._load([self._resources.first_link + number])
+        return self._load(self._of_link, link, "link_load: link")
 
     @cached_property
-    def _resources(self) -> Resources:
-        return Resources(self.machine)
+    def _of_node(self) -> list[list[tuple[int, float]]]:
+        resources = Resources(self.machine)
+        return [[(i, resources.bytes_per_s[i]) for i in of] for of in resources.of_node]
 
-    def _load(self, resources: list[int]) -> float:
+    @cached_property
+    def _of_link(self) -> list[list[tuple[int, float]]]:
+        resources = Resources(self.machine)
+        first, n_links = resources.first_link, len(self.machine.links)
+        return [[(i, resources.bytes_per_s[i])] for i in range(first, first + n_links)]
+
+    def _load(self, of: list[list[tuple[int, float]]], thing: int, query: str) -> float:
+        """Return the load of the fullest of the resources, with bytes per second, of a thing."""
+        if type(thing) is not int or not 0 <= thing < len(of):  # as in hardly any call
+            thing = index_below(len(of), thing, query)
         self.readings.number += 1
-        rates = self._resources.bytes_per_s
-        return max(self.live.load(i) * PS_PER_S / rates[i] for i in resources)
+        used, load = 0.0, self.live.load
+        for resource, bytes_per_s in of[thing]:
+            share = load(resource) * PS_PER_S / bytes_per_s
+            if share > used:
+                used = share
+        return used
