@@ -23,7 +23,6 @@ from simsched.experiment.blame import NO_MEMORY, explained
 from simsched.experiment.cells import JOINT, Cell
 from simsched.experiment.measure import peak_rss_bytes, reset_peak_rss
 from simsched.files.errors import ModelError, SimschedError
-from simsched.trace.parquet import event_file
 from simsched.trace.recording import recording_metadata
 from simsched.trace.run import Run
 from simsched.trace.sink import EventSink, KeptEvents
@@ -177,6 +176,8 @@ def _sink(cell: Cell, events: Path | None) -> AbstractContextManager[EventSink |
     """Return the file in a directory that takes the event trace, False without a directory."""
     if events is None:
         return nullcontext(False)
+    from simsched.trace.parquet import event_file  # PyArrow takes a tenth of a worker's start
+
     path, metadata = events_path(events, cell.key), {"run": cell.label, "key": cell.key}
     return event_file(path, metadata, about=partial(_about, cell))
 

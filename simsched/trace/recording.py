@@ -20,7 +20,6 @@ from simsched.files.bounded import parse_json
 from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.limits import TABLE_BYTES, TASKS, WORKERS
 from simsched.files.yaml_reader import Section, validate
-from simsched.trace.parquet import read_events, read_metadata, write_events
 from simsched.trace.schema import Trace
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -94,6 +93,8 @@ class Recording:
 
 def write_recording(path: Path, recording: Recording) -> None:
     """Write a recording as one Parquet file: events as rows, everything else as its metadata."""
+    from simsched.trace.parquet import write_events  # most runs need no PyArrow
+
     write_events(path, recording.trace, recording_metadata(recording))
 
 
@@ -143,6 +144,8 @@ def read_recording(path: Path) -> Recording:
     ConfigurationError
         The file cannot be read, or is no recording.
     """
+    from simsched.trace.parquet import read_events, read_metadata
+
     return recording_from(path, read_metadata(path), lambda: read_events(path))
 
 
