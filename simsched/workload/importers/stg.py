@@ -22,8 +22,6 @@ from collections import deque
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
 from simsched.files.bounded import read_text
 from simsched.files.errors import GraphError, shown
 from simsched.names.parameters import OpsPerS
@@ -111,8 +109,8 @@ def import_stg(
         if not spoken:
             raise GraphError(f"{where}: found with a file that states no communication")
         factor = number(bytes_per_unit, where)
-        moved = np.array(edges.values(COMMUNICATION, 0.0)) * factor
-        found = sizes(moved.tolist(), lambda i: f"{edges.where(i)}: bytes")
+        moved = [value * factor for value in edges.values(COMMUNICATION, 0.0)]
+        found = sizes(moved, lambda i: f"{edges.where(i)}: bytes")
         graph.of_edges.entries["bytes"] = range(len(moved)), found.tolist()
     workload = read_foreign(
         graph,

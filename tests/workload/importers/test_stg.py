@@ -1,6 +1,7 @@
 """The Standard Task Graph Set; values are worked out by hand."""
 
 import time
+import warnings
 
 import pytest
 
@@ -128,3 +129,10 @@ def test_units_are_never_guessed(load):
         load(PLAIN, cost_unit="s", bytes_per_unit=8)
     with pytest.raises(ConfigurationError, match="format stg: unknown option 'edge_bytes'"):
         load(PLAIN, cost_unit="s", edge_bytes="x")
+
+
+def test_communication_beyond_floats_is_refused_without_a_warning(load):
+    with warnings.catch_warnings():  # as a program that takes them for errors
+        warnings.simplefilter("error")
+        with pytest.raises(GraphError, match="bytes: found inf"):
+            load(SPOKEN, cost_unit="s", bytes_per_unit=1e308)
