@@ -153,7 +153,8 @@ def test_what_is_left_of_an_interrupted_measurement(file: Path, how: signal.Sign
     assert f"incomplete: {n} of 79992 runs" in measured.warnings
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert messages == f"simsched: interrupted; {n} of 79992 runs are kept in {out}\n"
+        said = messages.splitlines()[-1]  # behind progress, on a busy machine
+        assert said == f"simsched: interrupted; {n} of 79992 runs are kept in {out}"
         assert [
             path.name for path in out.iterdir() if path.suffix not in {".json", ".parquet"}
         ] == []
