@@ -178,10 +178,10 @@ def _heat(iterations: int, policy: str) -> Size:
 
 #: Trace events that were counted, by workload and size; of HEAT by policy and iterations.
 RECORDED = {
-    "stencil 3 x 100": 4_928_200,
+    "stencil 3 x 1000": 49_282_000,
     "stencil 25": 409_730,
     "stencil 245": 4_014_210,
-    "stencil 245 x 100": 401_421_000,
+    "stencil 245 x 1000": 4_014_210_000,
     "stencil 2442": 40_009_858,
     "cholesky 84": 412_076,
     "cholesky 181": 4_023_312,
@@ -444,11 +444,11 @@ def _scale_cases() -> list[Case]:
             once=True,
         ),
         Case(
-            "stencil-64-100x1e6",
-            with_workers(instances.stencil, 64, iterations=100),
+            "stencil-64-1000x1e6",
+            with_workers(instances.stencil, 64, iterations=1000),
             64,
-            _stencil(245, 1569.02201059, 100),
-            _stencil(3, 19.2983206995, 100),
+            _stencil(245, 15690.2201059, 1000),
+            _stencil(3, 192.983206995, 1000),
             1,
             once=True,
         ),
