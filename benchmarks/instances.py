@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.policies import CentralQueue, FirstTasksFixed, HookedQueue
+from benchmarks.policies import CentralQueue, FirstTasksFixed, HookedQueue, policy_of_the_guide
 from simsched.machine import Machine, load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy.contract.base import Policy
@@ -48,6 +48,12 @@ def stencil(steps: int, *, workers: int, iterations: int = 1) -> Instance:
     """Return steps of a 64 x 64 stencil under list scheduling."""
     workload = _bench("stencil2d", width=64, height=64, steps=steps, iterations=iterations)
     return Instance(equal_cores(workers), workload, CentralQueue())
+
+
+def watched(steps: int, *, workers: int) -> Instance:
+    """Return steps of a 64 x 64 stencil under the guide's policy, which reads loads by a timer."""
+    workload = stencil(steps, workers=workers).workload
+    return Instance(load_machine("opteron48"), workload, policy_of_the_guide("roomy"))
 
 
 def scheduled(steps: int, *, workers: int, policy: str) -> Instance:

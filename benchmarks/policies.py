@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,8 +21,11 @@ from simsched.policy.contract.base import (
     PoolGroup,
     param,
 )
+from simsched.policy.contract.registry import make_policy
 from simsched.workload.bench import CONTROLLERS
 from simsched.workload.graph import TaskGraph
+
+GUIDE = Path(__file__).resolve().parents[1] / "docs" / "adding-a-policy.md"
 
 _SHARED = (AcquireStep("worker"), AcquireStep("all", "own", "oldest"))
 _POOLS = (PoolGroup("worker"), PoolGroup("all", "machine"))
@@ -102,3 +108,14 @@ class HookedQueue(CentralQueue):
     def on_finish(self, view: HookView, state: Any, task: int, worker: int) -> None:
         """Count the end."""
         state.finish += 1
+
+
+def policy_of_the_guide(name: str) -> Policy:
+    """Return the policy of a file that the guide to policies shows."""
+    pattern = rf"<!-- example: file, {name}\.py -->\n```python\n(.*?)```"
+    found = re.search(pattern, GUIDE.read_text("utf-8"), re.DOTALL)
+    assert found, f"{GUIDE.name} shows no {name}.py"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"{name}.py"
+        file.write_text(found[1], "utf-8")
+        return make_policy(str(file))

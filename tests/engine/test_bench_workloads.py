@@ -75,7 +75,8 @@ def test_iterations_are_those_of_one_graph_that_waits_for_all_between_them(backe
     graph = generate_workload("stencil2d", params).graph
     n, copies = graph.n_tasks, 5
     first, second = np.repeat(np.arange(n), np.diff(graph.succ_ptr)), graph.succ
-    ends, begins = np.flatnonzero(np.diff(graph.succ_ptr) == 0), np.flatnonzero(np.bincount(graph.succ, minlength=n) == 0)
+    ends = np.flatnonzero(np.diff(graph.succ_ptr) == 0)
+    begins = np.flatnonzero(np.bincount(graph.succ, minlength=n) == 0)
     one = np.concatenate([first, ends, np.full(len(begins), n)])
     other = np.concatenate([second, np.full(len(ends), n), begins + n + 1])
     offset = np.arange(copies)[:, None] * (n + 1)
