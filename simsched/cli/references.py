@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -209,7 +210,7 @@ def _parameters(assignments: list[str]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in parse_options(assignments).items():
         text = str(value)
-        found[name] = int(text) if text.lstrip("-").isdecimal() else value
+        found[name] = int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else value
     return found
 
 

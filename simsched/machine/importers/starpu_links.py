@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from simsched.files.errors import ConfigurationError
 from simsched.machine.importers.starpu_bus import Bus
 
-_GROUP = r"(\d+|\(\d+(,\d+)*\))"
+_GROUP = r"(\d{1,9}|\(\d{1,9}(,\d{1,9})*\))"
 _TREE = re.compile(rf"{_GROUP}(,{_GROUP})*(\|{_GROUP}(,{_GROUP})*)*")
 _SWITCH = re.compile(r"\(([^)]*)\)|(\d+)")
 

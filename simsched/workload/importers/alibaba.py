@@ -82,7 +82,8 @@ class _Row:
         match = NAME.fullmatch(self.name)
         if match is None or len(match[2]) > 9:
             return self.name.partition("_")[0] or "task", None, []
-        return match[1], int(match[2]), [int(n) for n in match[3].split("_") if n]
+        before = [int(n) if len(n) <= 9 else -1 for n in match[3].split("_") if n]  # -1: no task
+        return match[1], int(match[2]), before
 
 
 @dataclass
