@@ -155,9 +155,10 @@ def cost_notes(policies: Iterable[tuple[str, Policy]]) -> list[str]:
     for label, policy in policies:
         costs = []
         for name, value in policy.own_costs().items():
-            title, factor = scaled(name, [value])
+            seconds, per, of = name.partition("_per_")
+            title, factor = scaled(seconds, [value])
             what, _, unit = title.rstrip("]").partition(" [")
-            costs.append(f"{what} {number(value / factor)} {unit}")
+            costs.append(f"{what} {number(value / factor)} {unit}{per.replace('_', ' ')}{of}")
         if costs:
             alike.setdefault(", ".join(costs), {})[label] = None
     return [f"besides the machine's costs, {', '.join(of)}: {said}" for said, of in alike.items()]

@@ -88,7 +88,7 @@ MACHINE = make_machine(domains=2, cores_per_domain=2, costs=None)
 
 
 def run(iterations: int, **params: object) -> Run:
-    policy = make_policy("numalb", {"period_iterations": 2, "s_per_choice": 0.0, **params})
+    policy = make_policy("numalb", {"period_iterations": 2, "choice_s_per_pair": 0.0, **params})
     return simulate(MACHINE, uneven(iterations), policy, events=True)
 
 
@@ -115,7 +115,7 @@ def test_data_follow_their_tasks() -> None:
 
 
 def test_balancing_takes_time() -> None:
-    params = {"period_iterations": 1, "s_per_choice": 1e-3, "migrate_data": False}
+    params = {"period_iterations": 1, "choice_s_per_pair": 1e-3, "migrate_data": False}
     found = simulate(MACHINE, uneven(2), make_policy("numalb", params)).summary
     assert int(found.iteration_overhead_ps.sum()) == 16 * 4 * 10**9
 

@@ -72,7 +72,7 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
 
     remembers: ClassVar[type[PoolState]] = PoolState  #: the class P
 
-    decision_s: float = param(0.0, low=0.0, high=1.0)
+    decision_s: float = param(0.0, low=0.0, high=1.0, is_cost=True)
 
     def start(self, view: PlanView) -> P:
         return cast(P, self.remembers())

@@ -102,7 +102,7 @@ class DividingPolicy(PlacedPolicy[DivisionState]):
     chooses_processors: ClassVar[bool] = True
 
     threads: int = param(1, low=0)
-    decision_s: float = param(1e-6, low=0.0, high=1e6)
+    decision_s: float = param(1e-6, low=0.0, high=1e6, is_cost=True)
 
     def prepare(self, view: PlanView) -> Workload:
         """Return the program as steps; one without divisible work as it is."""

@@ -106,7 +106,7 @@ class Bats(Policy[BatsState]):
     migrating_workers: int = param(1, low=1)
     tasks_per_core: int = param(10, low=1)
     joining: str = param("one_attempt", choices=JOINING)
-    analysis_s_per_item: float = param(1e-7, low=0.0, high=1e6)
+    analysis_s_per_item: float = param(1e-7, low=0.0, high=1e6, is_cost=True)
 
     def start(self, view: PlanView) -> BatsState:
         return BatsState(np.unique(view.worker_domain).astype(np.int32))

@@ -66,7 +66,7 @@ class CharmMoving(ChareProgram[ChareQueues]):
     needs: ClassVar[tuple[Need, ...]] = (SEVERAL_MEMORIES,)
 
     io: str = param("multi", choices=("multi", "single", "none"))
-    allocation_s_per_page: float = param(2.5e-7, low=0.0, high=1e6)
+    allocation_s_per_page: float = param(2.5e-7, low=0.0, high=1e6, is_cost=True)
     move_overhead_s: float = param(1e-6, low=0.0, high=1e6, is_cost=True)
 
     least = staticmethod(least_of_loop)

@@ -55,7 +55,7 @@ class Numalb(PlacedPolicy[NumalbState]):
         Weight of communication: seconds of load that one message stands for.
     migrate_data : bool
         Whether the blocks that a task writes move with it to the memory of its new socket.
-    s_per_choice : float
+    choice_s_per_pair : float
         Time in seconds that the balancer takes for each pair of task and worker.
 
     Notes
@@ -77,7 +77,7 @@ class Numalb(PlacedPolicy[NumalbState]):
     period_iterations: int = param(10, low=1)
     s_per_message: float = param(1e-6, low=0.0, high=1e6)
     migrate_data: bool = param(True)
-    s_per_choice: float = param(1e-8, low=0.0, high=1e6)
+    choice_s_per_pair: float = param(1e-8, low=0.0, high=1e6, is_cost=True)
 
     least = staticmethod(least_of_loop)
 
@@ -126,7 +126,7 @@ class Numalb(PlacedPolicy[NumalbState]):
             move_block=moves[0],
             move_node=moves[1],
             migrating_workers=view.n_workers,
-            overhead_ps=seconds_to_ps(self.s_per_choice * graph.n_tasks * view.n_workers),
+            overhead_ps=seconds_to_ps(self.choice_s_per_pair * graph.n_tasks * view.n_workers),
         )
 
     def _moves(
