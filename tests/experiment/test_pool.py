@@ -214,6 +214,7 @@ def test_who_is_not_ready_holds_no_cells(
     """A study that is done meanwhile does not wait for processes."""
     (tmp_path / "sitecustomize.py").write_text("import time; time.sleep(1000)")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(pool, "START_S", LONG)  # cells count as short on a busy machine, too
     while_here(monkeypatch, lambda: wait_for(lambda: started))
     outcome = run_document(Document(None, plain(seeds=20)), output=tmp_path / "out", jobs=2)
     assert len(outcome.rows) == 40
