@@ -37,7 +37,7 @@ from simsched.report.result_pictures import (
     write_pages,
 )
 from simsched.report.show import describe, html
-from simsched.report.tables import comparison_cells, fit_notes
+from simsched.report.tables import comparison_cells, cost_notes, fit_notes
 from simsched.report.terminal import text
 
 #: A longer comparison is cut in the table.
@@ -128,7 +128,10 @@ def _html(
         rows=rows,
         remarks=result.remarks,
         explanations=[_explanation(difference) for difference in found],
-        marks=fit_notes(result.lines[:MAX_LINES]),
+        notes=[
+            *fit_notes(result.lines[:MAX_LINES]),
+            *cost_notes((cell.policy, cell.policy_model) for cell in cells),
+        ],
         n_names=head.index("policy") + 1,
         left_out=max(0, len(result.lines) - MAX_LINES),
         claims=[plain_claim(verdict) for verdict in result.claims],

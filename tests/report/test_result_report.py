@@ -101,6 +101,13 @@ def test_a_report_has_everything_and_loads_nothing(result: Result, tmp_path: Pat
     assert "work_sharing" in page.text
 
 
+def test_a_report_says_what_policies_charge(experiment: Path, tmp_path: Path) -> None:
+    experiment.write_text(EXPERIMENT.replace("policies: [cilk_a", "policies: [laws"))
+    found = simsched.run(experiment, jobs=1)
+    said = "besides the machine's costs, laws: profile 200 ns, spawn 100 ns"
+    assert said in Page(found.report(tmp_path / "report.html").read_text("utf-8")).words
+
+
 def test_a_report_says_where_the_time_went(
     explained: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -31,10 +31,18 @@ def test_claims_that_need_no_run_are_as_recorded(family: str, record: Any) -> No
     record.part(f"claims: {family}", rows([judge(item, {}) for item in planned]))
 
 
+QUICK = ("cpu_gpu",)  #: families that run within seconds
+
+
 @pytest.mark.accuracy
-@pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("family", families())
+@pytest.mark.parametrize(
+    "family",
+    [
+        pytest.param(family, marks=[] if family in QUICK else pytest.mark.slow)
+        for family in families()
+    ],
+)
 def test_all_claims_are_as_recorded(family: str, record: Any) -> None:
     found = reproduce([load_family(family)], RunOptions(output=ROOT / "results"))
     record(f"claims: {family}", rows(found.all))
