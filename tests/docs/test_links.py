@@ -1,4 +1,4 @@
-"""Links between the files of the repository lead somewhere, and paths that pages name exist."""
+"""Links between the files of the repository lead somewhere, paths exist, lines are wrapped."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 
 from .blocks import PAGES, ROOT, name_of
 
+LONGEST_LINE = 130  #: characters, without where links lead
 ROOMS = "benchmarks|docs|experiments|machines|notebooks|simsched|tests|tools|workloads"
 
 
@@ -63,3 +64,19 @@ def test_every_page_is_in_the_index() -> None:
     pages = {path.relative_to(docs).with_suffix("").as_posix() for path in docs.rglob("*.md")}
     pages = {page for page in pages if not page.startswith("reference/")} - {"index"}
     assert {entry for entry in entries if not entry.startswith("reference/")} == pages
+
+
+#: Written by a command, as `simsched validate` words them.
+GENERATED = {"docs/validation/two_cores/validation.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_lines_of_paragraphs_are_wrapped(page: Path) -> None:
+    if name_of(page) in GENERATED:
+        pytest.skip("written by a command")
+    lines = page.read_text(encoding="utf-8").splitlines()
+    for token in MarkdownIt("commonmark").enable("table").parse("\n".join(lines)):
+        if token.type == "paragraph_open" and token.map is not None:
+            for number in range(*token.map):
+                text = re.sub(r"\]\([^)]*\)", "]", lines[number])
+                assert len(text) <= LONGEST_LINE, f"{name_of(page)}:{number + 1}"
