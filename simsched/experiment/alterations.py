@@ -33,6 +33,7 @@ from simsched.analysis.waterfall import (
     STEAL,
     WAIT,
 )
+from simsched.experiment.unused import holds_nothing, serves_nothing, unpaid, used
 from simsched.machine.caches import CacheLevel, MemorySideCache
 from simsched.machine.model import (
     CodeletTime,
@@ -45,6 +46,7 @@ from simsched.machine.model import (
     RuntimeCosts,
     cost_name,
 )
+from simsched.trace.run import Run
 from simsched.workload.graph import Workload
 
 Resource = TypeVar("Resource", MemoryNode, MemorySideCache, Link, Controller)
@@ -76,6 +78,8 @@ class Alteration:
     made: Callable[[Setting], Setting]
     #: Parts of the time (:mod:`simsched.analysis.waterfall`) of which nothing is left then.
     removes: tuple[str, ...] = ()
+    #: Whether the counters of a run say that it has not used what is changed.
+    unused: Callable[[Run], bool] = used
 
 
 @dataclass(frozen=True)
@@ -170,17 +174,20 @@ def memories(setting: Setting) -> Iterator[Alteration]:
     """Yield memory of each kind with more bandwidth, more of it for a core, and less latency."""
     machine = setting.machine
     for kind in kinds_of(node.kind for node in machine.nodes):
+        empty = partial(holds_nothing, kind=kind)
         for factor in (TWICE, FREE):
             change = partial(_faster_memory, kind=kind, factor=factor)
             gone = () if factor != FREE else (WAIT.format(kind, CONTROLLER),)
-            yield Alteration(f"{kind} bandwidth", SPEED[factor], _of_machine(change), gone)
+            yield Alteration(f"{kind} bandwidth", SPEED[factor], _of_machine(change), gone, empty)
         caps = partial(_changed_paths, kind=kind, change=_wider)
         if _differs(machine, caps(machine)):
-            yield Alteration(f"what a core draws from {kind}", SPEED[TWICE], _of_machine(caps))
+            yield Alteration(
+                f"what a core draws from {kind}", SPEED[TWICE], _of_machine(caps), unused=empty
+            )
         for factor in (TWICE, FREE):
             change = partial(_nearer_memory, kind=kind, factor=factor)
             if _differs(machine, change(machine)):
-                yield Alteration(f"{kind} latency", TIME[factor], _of_machine(change))
+                yield Alteration(f"{kind} latency", TIME[factor], _of_machine(change), unused=empty)
 
 
 def _differs(machine: Machine, other: Machine) -> bool:
@@ -357,12 +364,17 @@ def caches(setting: Setting) -> Iterator[Alteration | Missing]:
     if not setting.machine.caches:
         yield Missing("bandwidth and latency of caches", "the machine has none")
     for number, level in enumerate(setting.machine.caches):
+        idle = partial(serves_nothing, level=number)
         for factor in (TWICE, FREE):
             change = partial(_with_level, number=number, change=partial(_wide, factor=factor))
-            yield Alteration(f"{level.name} bandwidth", SPEED[factor], _of_machine(change))
+            yield Alteration(
+                f"{level.name} bandwidth", SPEED[factor], _of_machine(change), unused=idle
+            )
         for factor in (TWICE, FREE):
             change = partial(_with_level, number=number, change=partial(_near, factor=factor))
-            yield Alteration(f"{level.name} latency", TIME[factor], _of_machine(change))
+            yield Alteration(
+                f"{level.name} latency", TIME[factor], _of_machine(change), unused=idle
+            )
     if setting.machine.caches:
         yield Alteration("hits in caches", TIME[FREE], _of_machine(_free_hits), (CACHE,))
 
@@ -424,12 +436,13 @@ def runtime_costs(setting: Setting) -> Iterator[Alteration | Missing]:
         for factor in (TWICE, FREE):
             change = partial(_cheaper, name=name, factor=factor)
             gone = _parts_of((name,), charged) if factor == FREE else ()
-            yield Alteration(f"cost {cost_name(name)}", TIME[factor], _of_machine(change), gone)
+            made = _of_machine(change)
+            yield Alteration(f"cost {cost_name(name)}", TIME[factor], made, gone, unpaid(name))
     for what, (together, _) in _TOGETHER.items():
         gone = _parts_of(together, charged)
         if gone and len({*together} & {*charged}) > 1:
-            free = partial(_free_costs, names=together)
-            yield Alteration(what, TIME[FREE], _of_machine(free), gone)
+            made = _of_machine(partial(_free_costs, names=together))
+            yield Alteration(what, TIME[FREE], made, gone, unpaid(*together))
     if charged or setting.machine.copies_data:
         copies = " and copies" * setting.machine.copies_data
         gone = (IDLE.format(ON_ITS_WAY),)

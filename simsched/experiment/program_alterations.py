@@ -17,6 +17,7 @@ from simsched.experiment.alterations import (
     TIME,
     TWICE,
     Alteration,
+    Missing,
     Setting,
     faster_codelet,
     kinds_of,
@@ -112,7 +113,7 @@ def _with_graphs(setting: Setting, change: Callable[[TaskGraph], TaskGraph]) -> 
 
 
 @source
-def task_classes(setting: Setting) -> Iterator[Alteration]:
+def task_classes(setting: Setting) -> Iterator[Alteration | Missing]:
     """Yield tasks of each class that take less time: operations, and bytes of their accesses."""
     used = (
         graph.class_names[number]
@@ -120,9 +121,26 @@ def task_classes(setting: Setting) -> Iterator[Alteration]:
         for number in np.unique(graph.task_class).tolist()
     )
     for name in kinds_of(used):
+        if not _has_work(setting, name):
+            yield Missing(f"tasks {name}", "they neither compute nor access anything")
+            continue
         for factor in (TWICE, FREE):
             made = partial(_shorter_tasks, name=name, factor=factor)
             yield Alteration(f"tasks {name}", TIME[factor], made)
+
+
+def _has_work(setting: Setting, name: str) -> bool:
+    """Return whether tasks of a class have anything to do."""
+    if setting.workload.division is not None:
+        return True
+    for graph in _graphs(setting.workload):
+        mine, owner = _members(graph, name)
+        timed = graph.codelets is not None and mine.any()
+        moved = graph.read_bytes[owner].any() or graph.written_bytes[owner].any()
+        computed = any((of[:, mine] != 0).any() for of in (graph.ops, graph.join_ops))
+        if timed or moved or computed:
+            return True
+    return False
 
 
 def _shorter_tasks(setting: Setting, name: str, factor: float) -> Setting:

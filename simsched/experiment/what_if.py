@@ -33,8 +33,10 @@ from simsched.experiment.inputs import GivenWorkload
 from simsched.experiment.pool import Listener, available_cores
 from simsched.experiment.progress import Silent
 from simsched.experiment.summary import Estimate, estimate
+from simsched.experiment.unused import unused_changes
 from simsched.files.errors import SimschedError
 from simsched.files.units import PER_PS
+from simsched.trace.run import Run
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +46,8 @@ UNCHANGED = Alteration("nothing", "as it is", lambda setting: setting)
 #: at the least: policies change their mind after the first one.
 MOST_EVENTS = {"native": 20_000_000, "simpy": 1_000_000}
 LEAST_ITERATIONS = 2
+#: Iterations are alike, and one is enough, if the second lasts as long as the first, to this part.
+ALIKE = 0.01
 #: Events of a run of which predictions are made; they are in memory then.
 MOST_PREDICTED = 3_000_000
 Makespans = dict[Alteration, list[int | str]]
@@ -198,13 +202,13 @@ def what_if(
     count = iterations_for(first, total, iterations)
     with progress(total) if progress is not None else nullcontext(Silent()) as heard:
         for cell in (_with_iterations(each, count) for each in cells):
-            unchanged_run = repeated_run(cell, events=False).summary
-            before.append(unchanged_run.makespan_ps)
-            if unchanged_run.n_events <= MOST_PREDICTED:
+            run = repeated_run(cell, events=False)
+            before.append(run.summary.makespan_ps)
+            if run.summary.n_events <= MOST_PREDICTED:
                 for each, expected in predictions(cell, changes):
                     predicted[each].append(expected)
             heard.finished(cell)
-            for each, makespan in _changed(cell, changes):
+            for each, makespan in _changed(cell, run, changes):
                 after[each].append(makespan)
                 heard.finished(cell)
     unchanged, *gains = (
@@ -248,9 +252,11 @@ def iterations_for(cell: Cell, runs: int, wanted: int | None = None) -> int:
         return min(wanted, whole)
     if whole <= LEAST_ITERATIONS:
         return whole
-    tried = repeated_run(_with_iterations(cell, LEAST_ITERATIONS), events=False)
-    affordable = MOST_EVENTS[cell.backend] * LEAST_ITERATIONS // (runs * tried.summary.n_events)
-    return min(whole, max(LEAST_ITERATIONS, affordable))
+    tried = repeated_run(_with_iterations(cell, LEAST_ITERATIONS), events=False).summary
+    affordable = MOST_EVENTS[cell.backend] * LEAST_ITERATIONS // (runs * tried.n_events)
+    first, second = (tried.iteration_end_ps - tried.iteration_start_ps)[-LEAST_ITERATIONS:].tolist()
+    least = 1 if abs(second - first) <= ALIKE * first else LEAST_ITERATIONS
+    return min(whole, max(least, affordable))
 
 
 def _with_iterations(cell: Cell, count: int) -> Cell:
@@ -265,12 +271,24 @@ def _setting(cell: Cell) -> Setting:
     return Setting(cell.machine_model, cell.workload_source.build(), cell.workers)
 
 
-def _changed(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Alteration, int | str]]:
-    """Yield each change with the makespan, or with why there is none; several run at a time."""
+def _changed(
+    cell: Cell, run: Run, changes: Sequence[Alteration]
+) -> Iterator[tuple[Alteration, int | str]]:
+    """Yield each change with the makespan, or with why there is none; several run at a time.
+
+    `run` is the unchanged one.
+    """
     pool = ThreadPoolExecutor(available_cores())
     try:
         setting = _setting(cell)
-        yield from zip(changes, pool.map(partial(_makespan, cell, setting), changes), strict=True)
+        unused = pool.submit(unused_changes, run, setting, changes, partial(_varied, cell))
+        others = [each for each in changes if not each.unused(run)]
+        made = zip(others, pool.map(partial(_makespan, cell, setting), others), strict=True)
+        yield from made
+        without = unused.result()
+        yield from ((each, run.summary.makespan_ps) for each in without)
+        left = [each for each in changes if each not in {*others, *without}]
+        yield from zip(left, pool.map(partial(_makespan, cell, setting), left), strict=True)
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -278,16 +296,21 @@ def _changed(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Altera
 def _makespan(cell: Cell, setting: Setting, change: Alteration) -> int | str:
     """Return the makespan with a change, or why there is none."""
     try:
-        made = change.made(setting)
-        changed = replace(
+        return _varied(cell, change.made(setting)).summary.makespan_ps
+    except SimschedError as error:
+        return str(error)
+
+
+def _varied(cell: Cell, made: Setting) -> Run:
+    """Return the run of what a change has made of a cell."""
+    return varied_run(
+        replace(
             cell,
             machine_model=made.machine,
             workload_source=GivenWorkload(made.workload, ""),
             workers=made.workers,
         )
-        return varied_run(changed).summary.makespan_ps
-    except SimschedError as error:
-        return str(error)
+    )
 
 
 def predictions(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Alteration, int]]:

@@ -71,7 +71,7 @@ def causes(run: Run, changes: list[Alteration]) -> dict[Alteration, list[str]]:
 def asked_anew(cell: Cell, run: Run, changes: list[Alteration]) -> Iterator[Pair]:
     whole, found = run.summary.makespan_ps, causes(run, changes)
     expected = dict(predictions(cell, list(found)))
-    for change, makespan in _changed(cell, list(found)):
+    for change, makespan in _changed(cell, run, list(found)):
         if change not in expected or isinstance(makespan, str):
             continue
         gains = (100.0 * (1.0 - each / whole) for each in (expected[change], makespan))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import simsched
-from simsched.experiment import alterations
+from simsched.experiment import alterations, unused
 from simsched.experiment import what_if as module
 from simsched.experiment.alterations import Alteration, Missing, Setting
 from simsched.experiment.cell_run import repeated_run
@@ -289,3 +289,51 @@ def test_from_python() -> None:
         result.what_if("work_sharing", iterations=0)
     with pytest.raises(ConfigurationError, match="found runs with policy work_sharing, cilk_a"):
         result.what_if()
+
+
+def test_changes_of_what_is_not_used_are_simulated_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = "knl_snc4_flat", "fork_join[depth=4]", "cilk"
+    cells = Study.from_objects(*words, []).cells
+    runs: list[Any] = []
+    varied = module.varied_run
+    monkeypatch.setattr(module, "varied_run", lambda cell: runs.append(cell) or varied(cell))
+    together = what_if(cells)
+    few = len(runs)
+    monkeypatch.setattr(module, "unused_changes", lambda *_: [])
+    assert what_if(cells).rows() == together.rows()  # one by one they have no effect either
+    alone = [gain for gain in together.gains if not gain.has_effect]
+    names = {f"{gain.what} {gain.to}" for gain in alone}
+    assert {"HBM bandwidth twice", "HBM latency none", "cost page_fault none"} <= names
+    assert len(runs) - few >= few + 15
+
+
+def test_what_changes_the_run_after_all_is_simulated_by_itself(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The counters are read wrongly: L1 serves, and whatever changes it is no more "unused" then.
+    monkeypatch.setattr(unused, "serves_nothing", lambda run, level: True)
+    monkeypatch.setattr(alterations, "serves_nothing", lambda run, level: True)
+    monkeypatch.setattr(alterations, "SOURCES", [alterations.caches])
+    made = found("amd_4x_opteron8380", "jacobi", "cilk")
+    assert any(gain.has_effect for gain in made.gains if gain.what != "hits in caches")
+
+
+def test_one_of_iterations_that_last_alike_is_enough() -> None:
+    machine, events = make_machine(domains=1, cores_per_domain=2), 10**9
+    alike = Workload("chain", chain(10), iterations=5)
+    (cell,) = Study.from_objects(machine, alike, "work_sharing", []).cells
+    assert module.iterations_for(cell, events) == 1
+    # Data are placed and caches filled in the first iteration.
+    words = "knl_snc4_flat", HEAT.format(5), "bats"
+    (cell,) = Study.from_objects(*words, []).cells
+    assert module.iterations_for(cell, events) == 2
+
+
+def test_classes_without_work_do_not_apply() -> None:
+    graph = build_graph([0.0, 1e6], task_class=[0, 1], class_names=("empty", "full"))
+    made = found(make_machine(domains=1, cores_per_domain=1), Workload("two", graph))
+    (why,) = (each.why for each in made.missing if each.what == "tasks empty")
+    assert why == "they neither compute nor access anything"
+    assert times(made, "tasks full", "none") == 0.0
