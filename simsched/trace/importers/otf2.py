@@ -19,10 +19,11 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from simsched.files.bounded import unreadable
 from simsched.files.errors import ConfigurationError, TraceError
-from simsched.files.limits import TASKS
+from simsched.files.limits import TASKS, TEXT_BYTES
 from simsched.files.units import PS_PER_S
 from simsched.trace.importers._slices import Found, Slice, Thread, foreign_recording
 from simsched.trace.importers.registry import trace_importer
@@ -33,6 +34,8 @@ MAGIC = b"OTF2\x00"
 NO_BEGIN = "leave of a region without its enter"
 NO_END = "enter of a region without its leave"
 STANDARD_ERROR = 2
+LITTLE_ENDIAN = b"B"
+STRINGS = 46  # offset of three strings of an anchor file; a number of properties follows
 
 
 def _looks_like_otf2(path: Path) -> bool:
@@ -58,7 +61,7 @@ def read_otf2(path: Path, *, regions: str = "*") -> Recording:
         Patterns of the names of regions that are tasks, with commas in between.
     """
     try:
-        reader = import_module("otf2").reader
+        package = import_module("otf2").reader
     except ImportError as error:
         raise ConfigurationError(
             f"{path}: needs the package otf2, which is not installed; "
@@ -67,7 +70,8 @@ def read_otf2(path: Path, *, regions: str = "*") -> Recording:
     wanted = [pattern.strip() for pattern in regions.split(",")]
     found, names = Found(path, "otf2"), Counter[str]()
     anchor = path / ANCHOR if path.is_dir() else path
-    with _quiet(), _as_ours(path), reader.open(str(anchor)) as trace:
+    _check_anchor(path, anchor)
+    with _quiet(), _as_ours(path), _opened(package.Reader, anchor) as trace:
         resolution = int(trace.definitions.clock_properties.timer_resolution)
         stacks: dict[Thread, list[tuple[int, str, int]]] = {}
         for number, (location, event) in enumerate(trace.events):
@@ -117,6 +121,43 @@ def _thread(found: Found, location: Any) -> Thread:
     found.threads.setdefault(thread, str(location.name))
     found.processes.setdefault(thread[0], str(group))
     return thread
+
+
+def _check_anchor(path: Path, anchor: Path) -> None:
+    """Refuse more properties than an anchor file has room for.
+
+    The library allocates what that number asks for and only then looks for the properties: one
+    wrong byte costs 15 GB.
+    """
+    try:
+        TEXT_BYTES.check(anchor.stat().st_size, path, TraceError)
+        data = anchor.read_bytes()
+    except OSError as problem:
+        raise TraceError(unreadable(anchor, problem)) from problem
+    after = data[STRINGS:].split(b"\0", 3)[3:]
+    order: Literal["little", "big"] = "little" if data[1:2] == LITTLE_ENDIAN else "big"
+    stated = int.from_bytes(after[0][:4], order) if after else 0
+    if stated > len(data):
+        raise TraceError(
+            f"{path}: not OTF2 as its library reads it: {ANCHOR} states {stated} properties in "
+            f"{len(data)} bytes"
+        )
+
+
+@contextmanager
+def _opened(reader: Any, anchor: Path) -> Iterator[Any]:
+    """Open an archive and close it, also when its definitions are wrong.
+
+    The package's own `open` reads these in the constructor, which leaves 4 MiB and a file open
+    when it raises.
+    """
+    trace = reader.__new__(reader)
+    trace._handle = trace._global_evt_reader_handle = None  # what its close looks at
+    try:
+        trace.__init__(str(anchor))
+        yield trace
+    finally:
+        trace.close()
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """OTF2 through the package of its makers, which may be absent; values are worked out by hand."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -58,6 +59,26 @@ def test_damaged_traces_are_refused_in_one_message(trace, capfd):
         import_recording(trace)
     assert "\n" not in str(caught.value)
     assert capfd.readouterr().err == ""
+
+
+def test_an_archive_whose_definitions_are_wrong_is_closed(trace):
+    definitions = (trace / "traces.def").read_bytes()
+    (trace / "traces.def").write_bytes(definitions[:40] + bytes(20) + definitions[60:])
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(3):
+        with pytest.raises(TraceError, match="not OTF2 as its library reads it"):
+            import_recording(trace)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+@pytest.mark.parametrize(("end", "order"), [(b"B", "little"), (b"#", "big")])
+def test_an_anchor_cannot_ask_for_memory(end, order, trace):
+    """The number of properties is at byte 49, after 46 bytes and three strings, empty here."""
+    anchor = trace / "traces.otf2"
+    data = anchor.read_bytes()
+    anchor.write_bytes(data[:1] + end + data[2:49] + (2**27).to_bytes(4, order) + data[53:])
+    with pytest.raises(TraceError, match=r"states 134217728 properties in 72 bytes"):
+        import_recording(trace)
 
 
 def test_without_the_package_it_is_said_how_to_get_it(tmp_path, monkeypatch):
