@@ -5,8 +5,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA_KINDS = ("machines", "workloads", "experiments")
+INCLUDE = ROOT / "simsched" / "policy" / "include"  # for compiled hooks of users
 BUILD_INPUTS = {"meson.build", "list_programs.py", ".gitkeep"}
-SOURCES = {".c", ".h", ".pyx"}
+SOURCES = {".c", ".h", ".pyx", ".pxd", ".pxi"}
 BUILD_OUTPUTS = {".so", ".pyd", ".pyc", ".o"}
 
 
@@ -18,7 +19,7 @@ def package_files() -> list[tuple[str, Path]]:
         for path in sorted((ROOT / "simsched").rglob("*"))
         if path.is_file()
         and path.name not in BUILD_INPUTS
-        and path.suffix not in BUILD_OUTPUTS | SOURCES
+        and (path.suffix not in BUILD_OUTPUTS | SOURCES or path.parent == INCLUDE)
         and "__pycache__" not in path.parts
         and kernel not in path.parents
     ]

@@ -13,6 +13,7 @@ from simsched.engine.interface.decisions import Record
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.policy.contract.base import EngineState
+from simsched.policy.contract.compiled import Compiled
 from simsched.trace.schema import Summary, Trace
 from simsched.trace.sink import EventSink
 from simsched.workload.graph import TaskGraph
@@ -35,10 +36,15 @@ class Hooks(Protocol):
     wants_on_landing: bool
     wants_on_timer: bool
     wants_on_wake: bool
+    #: functions instead of methods, by hook, for the iteration that begins next; None until then
+    compiled: dict[str, Compiled | None]
     orders: list[ResolvedPlan]  #: those that the last decisions name by their numbers
 
     def attach(self, state: EngineState) -> None:
         """Receive the backend's live state, before the first event."""
+
+    def refuse(self, hook: str, answer: int, *given: int) -> None:
+        """Raise the error for the answer of a compiled hook to some numbers, which is wrong."""
 
     def on_spawn(self, parent: int, child: int, worker: int) -> int | None:
         """Return the spawn order of a child, or None to follow the plan."""

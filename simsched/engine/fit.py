@@ -16,6 +16,7 @@ from simsched.engine.setup import Setup, set_up
 from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import Plan, Policy, view_before
+from simsched.policy.contract.compiled import OBSERVING, is_compiled
 from simsched.policy.contract.fit import MACHINE_NEEDS, UNIFORM
 from simsched.policy.contract.plan import ROOTS
 from simsched.policy.contract.records import said_of, told
@@ -163,6 +164,8 @@ def _never_called(policy: Policy, workload: Workload) -> Iterator[str]:
 
 def _decides(policy: Policy, hook: str) -> bool:
     """Return whether a policy defines a hook, and not to observe only: to return None."""
+    if is_compiled(type(policy), hook):
+        return hook not in OBSERVING
     returned = getattr(getattr(type(policy), hook), "__annotations__", {}).get("return", ...)
     return policy.overrides(hook) and returned not in (None, "None")
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from simsched.engine.backend import NOBODY, ReadyAnswer
+from simsched.engine.compiled import Callees, asked_for, compiled_hooks
 from simsched.engine.division import Account
 from simsched.engine.interface.decisions import HOOKS, KIND, Record, record_of
 from simsched.engine.interface.plan import ResolvedPlan
@@ -36,6 +37,7 @@ from simsched.policy.contract.base import (
     Transfer,
     Wake,
 )
+from simsched.policy.contract.compiled import Compiled
 from simsched.policy.contract.executions import Duplicate
 from simsched.policy.contract.plan import PoolGroup
 from simsched.policy.contract.records import NO_SIZES, check_record, said_of, told
@@ -58,6 +60,11 @@ class PolicyHooks:
     def __init__(self, policy: Policy, view: PlanView, state: Any, account: Account | None) -> None:
         self._policy, self._before, self._state = policy, view, state
         self._account = account
+        self._asked: Any = policy  # with compiled hooks as methods
+        named = compiled_hooks(policy)
+        heard_here = () if account is None else ("on_finish",)
+        self._has_compiled = bool(named)
+        self.compiled: dict[str, Compiled | None] = dict.fromkeys(named.difference(heard_here))
         self._finishes = policy.overrides("on_finish")
         self._resolve_order: Callable[[AcquireOrder], ResolvedPlan] | None = None
         self.wants_on_spawn = policy.overrides("on_spawn")
@@ -97,6 +104,10 @@ class PolicyHooks:
         self._problem = problem
         if plan.runtime is not None:
             self._refuse_other_hooks()
+        if self._has_compiled:
+            functions = asked_for(self._policy, self._before, self._state)
+            self.compiled = {hook: functions[hook] for hook in self.compiled}
+            self._asked = Callees(self._policy, functions, self._engine)
         n_tasks, n_workers = len(resolved.group_of), problem.n_workers
         instances = problem.instances()
         self.pool_groups.append(plan.pool_groups)
@@ -121,8 +132,13 @@ class PolicyHooks:
                 f"one with {', '.join(OF_RUNTIMES)}, which say the same"
             )
 
+    def refuse(self, hook: str, answer: int, *given: int) -> None:
+        """Raise the error for the answer of a compiled hook to some numbers, which is wrong."""
+        self._asked.answer(hook, answer)
+        getattr(self, hook)(*given)
+
     def on_spawn(self, parent: int, child: int, worker: int) -> int | None:
-        order: Any = self._policy.on_spawn(self._view, self._state, parent, child, worker)
+        order: Any = self._asked.on_spawn(self._view, self._state, parent, child, worker)
         if order is None:
             return None
         if isinstance(order, int | np.integer) and order in SPAWN_ORDERS:
@@ -131,13 +147,13 @@ class PolicyHooks:
         raise PolicyError(f"on_spawn: task {child}: found {told(order)}, accepted {accepted}")
 
     def on_acquire(self, task: int, worker: int, group: int, instance: int) -> None:
-        observe: Callable[..., object] = self._policy.on_acquire
+        observe: Callable[..., object] = self._asked.on_acquire
         answer = observe(self._view, self._state, task, worker, group, instance)
         if answer is not None:
             raise PolicyError(f"on_acquire: found {told(answer)}, accepted None")
 
     def on_ready(self, task: int, worker: int) -> ReadyAnswer | None:
-        answer = self._policy.on_ready(self._view, self._state, task, worker)
+        answer = self._asked.on_ready(self._view, self._state, task, worker)
         if answer is None:
             return None
         if isinstance(answer, Pool):
@@ -153,11 +169,11 @@ class PolicyHooks:
         return group, instance, self._records(rest, "on_ready")
 
     def on_start(self, task: int, worker: int) -> Sequence[Record]:
-        decisions = self._policy.on_start(self._view, self._state, task, worker)
+        decisions = self._asked.on_start(self._view, self._state, task, worker)
         return NO_RECORDS if decisions is None else self._records(decisions, "on_start")
 
     def on_idle(self, worker: int) -> Record | None:
-        decision = self._policy.on_idle(self._view, self._state, worker)
+        decision = self._asked.on_idle(self._view, self._state, worker)
         if decision is None:
             return None
         record = self._record(decision, "on_idle")
@@ -180,7 +196,7 @@ class PolicyHooks:
             self._account.note_end(task, self._engine.now_ps())
         if not self._finishes:
             return NO_RECORDS
-        decisions = self._policy.on_finish(self._view, self._state, task, worker)
+        decisions = self._asked.on_finish(self._view, self._state, task, worker)
         return NO_RECORDS if decisions is None else self._records(decisions, "on_finish")
 
     def on_landing(self, group: int, instance: int) -> Sequence[Record]:

@@ -38,6 +38,7 @@ from simsched.policy.contract.base import (
     view_before,
 )
 from simsched.policy.contract.blocks import BlockPools, PageBalancing
+from simsched.policy.contract.compiled import Compiled, compiled, get_include
 from simsched.policy.contract.executions import Duplicate, Kill, Progress
 from simsched.policy.contract.fit import (
     DEVICE,
@@ -76,6 +77,7 @@ __all__ = [
     "AcquireStep",
     "BlockPools",
     "Choice",
+    "Compiled",
     "Counters",
     "Device",
     "Duplicate",
@@ -105,6 +107,8 @@ __all__ = [
     "Wake",
     "Weighted",
     "changed_policy",
+    "compiled",
+    "get_include",
     "list_policies",
     "make_policy",
     "param",

@@ -42,6 +42,7 @@ class Hooks:
         for name in HOOKS:
             setattr(self, f"wants_{name}", name in functions)
         self.__dict__.update(functions)
+        self.compiled: dict[str, Any] = {}
         self.state: Any = None
 
     def attach(self, state: Any) -> None:

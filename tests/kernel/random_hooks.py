@@ -38,6 +38,7 @@ class RandomHooks:
     n_workers: int
     state: Any = None
     seen: list[tuple[Any, ...]] = field(default_factory=list)
+    compiled: dict[str, Any] = field(default_factory=dict)  #: none is
 
     def __post_init__(self) -> None:
         self._rng = np.random.default_rng(self.seed)

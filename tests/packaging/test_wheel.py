@@ -104,6 +104,9 @@ def contents(wheel: Path) -> dict[str, bytes]:
         return {name: opened.read(name) for name in names}
 
 
+HEADER = "simsched/policy/include/simsched_hooks.h"  # for compiled hooks of users
+
+
 def test_wheel_holds_data_and_extensions_but_no_sources(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as opened:
         names = opened.namelist()
@@ -116,7 +119,8 @@ def test_wheel_holds_data_and_extensions_but_no_sources(wheel: Path) -> None:
     parts = {"engine/native/_kernel", "hardware/native/_runtime", "policy/parts/native/_schedule"}
     assert compiled == {f"simsched/{part}" for part in parts}
     assert "simsched/py.typed" in names
-    assert not [name for name in names if name.endswith((".c", ".h", ".pyx", ".pyc", ".build"))]
+    sources = (".c", ".h", ".pyx", ".pxd", ".pxi", ".pyc", ".build")
+    assert [name for name in names if name.endswith(sources)] == [HEADER]
     assert {name.split("/")[0] for name in names} == {"simsched", f"simsched-{VERSION}.dist-info"}
 
 

@@ -154,6 +154,7 @@ class Hooks:
     def __init__(self, rng: Random) -> None:
         self.rng, self.left = rng, 200
         self.orders: list[Any] = []
+        self.compiled: dict[str, Any] = {}
         for name in (
             *("ready", "idle", "finish", "landing", "timer"),
             "wake",

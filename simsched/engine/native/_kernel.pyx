@@ -7,6 +7,7 @@ The simulation itself is in kernel/ and described in kernel/ssk.h.
 import numpy as np
 
 from simsched.engine.backend import IterationCounters
+from simsched.policy.contract.compiled import COMPILED_HOOKS
 from simsched.policy.contract.records import index_below
 from simsched.engine.interface.decisions import HOOKS, refusal
 from simsched.engine.room import no_room_message, too_large_message
@@ -60,108 +61,6 @@ cdef object _copy(const void *data, tuple shape, object dtype):
     return array
 
 
-cdef int _on_spawn(void *context, int32_t parent, int32_t child, int32_t worker) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        order = backend.hooks.on_spawn(parent, child, worker)
-        return SSK_AS_PLANNED if order is None else order
-    except BaseException as error:
-        backend.raised = error
-        return -1
-
-
-cdef int _on_acquire(void *context, int32_t task, int32_t worker, int32_t group, int32_t instance) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        backend.hooks.on_acquire(task, worker, group, instance)
-        return 0
-    except BaseException as error:
-        backend.raised = error
-        return -1
-
-
-cdef int _on_ready(void *context, int32_t task, int32_t worker, ssk_answer_t *answer) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        chosen = backend.hooks.on_ready(task, worker)
-        if chosen is not None:
-            answer.group, answer.instance, decisions = chosen
-            _fill_answer(backend, SSK_ON_READY, answer, decisions)
-        return 0
-    except BaseException as error:
-        backend.raised = error
-        return -1
-
-
-cdef int _on_start(void *context, int32_t task, int32_t worker, ssk_answer_t *answer) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        return _fill_answer(backend, SSK_ON_START, answer, backend.hooks.on_start(task, worker))
-    except BaseException as error:
-        backend.raised = error
-        return -1
-
-
-cdef int _on_idle(void *context, int32_t worker, ssk_decision_t *decision) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        chosen = backend.hooks.on_idle(worker)
-        if chosen is None:
-            return 0
-        _fill_decision(decision, chosen)
-        return 1
-    except BaseException as error:
-        backend.raised = error
-        return -1
-
-
-cdef int _on_finish(void *context, int32_t task, int32_t worker, ssk_answer_t *answer) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        return _fill_answer(backend, SSK_ON_FINISH, answer, backend.hooks.on_finish(task, worker))
-    except BaseException as error:
-        backend.raised = error
-        return -1
-
-
-cdef int _on_landing(void *context, int32_t group, int32_t instance, ssk_answer_t *answer) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        return _fill_answer(backend, SSK_ON_LANDING, answer, backend.hooks.on_landing(group, instance))
-    except BaseException as error:
-        backend.raised = error
-        return -1
-
-
-cdef int _on_timer(void *context, ssk_answer_t *answer) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        return _fill_answer(backend, SSK_ON_TIMER, answer, backend.hooks.on_timer())
-    except BaseException as error:
-        backend.raised = error
-        return -1
-
-
-cdef int _on_wake(void *context, int64_t tag, ssk_answer_t *answer) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        return _fill_answer(backend, SSK_ON_WAKE, answer, backend.hooks.on_wake(tag))
-    except BaseException as error:
-        backend.raised = error
-        return -1
-
-
-cdef const ssk_order_t *_order(void *context, int64_t number) noexcept with gil:
-    cdef NativeBackend backend = <NativeBackend>context
-    try:
-        backend.order_before, backend.order_arrays = backend.order_arrays, []  # that before is in force
-        orders = backend.hooks.orders
-        return backend._make_order(orders[index_below(len(orders), number, "AcquireOrder: number")])
-    except BaseException as error:
-        backend.raised = error
-        return NULL
-
-
 cdef int _take_events(void *context, size_t n_events) noexcept with gil:
     cdef NativeBackend backend = <NativeBackend>context
     try:
@@ -172,6 +71,7 @@ cdef int _take_events(void *context, size_t n_events) noexcept with gil:
         return -1
 
 
+include "_hooks.pxi"
 include "_tallies.pxi"
 
 
@@ -189,6 +89,7 @@ cdef class NativeBackend:
     cdef bint is_running
     cdef int32_t n_tasks
     cdef ssk_problem_t c_problem
+    cdef context_t context
     cdef object given_graph, given_plan  # what these are of
     cdef ssk_graph_t c_graph
     cdef ssk_plan_t c_plan
@@ -256,33 +157,15 @@ cdef class NativeBackend:
         cdef ssk_flaw_t flaw
         self.problem, self.hooks = problem, hooks
         self.order_arrays, self.order_before, self.answers, self.move_arrays = [], [], {}, []
-        memset(&c_hooks, 0, sizeof(c_hooks))
-        c_hooks.context = <void *>self
-        c_hooks.order = _order
-        if hooks.wants_on_spawn:
-            c_hooks.on_spawn = _on_spawn
-        if hooks.wants_on_acquire:
-            c_hooks.on_acquire = _on_acquire
-        if hooks.wants_on_ready:
-            c_hooks.on_ready = _on_ready
-        if hooks.wants_on_start:
-            c_hooks.on_start = _on_start
-        if hooks.wants_on_idle:
-            c_hooks.on_idle = _on_idle
-        if hooks.wants_on_finish:
-            c_hooks.on_finish = _on_finish
-        if hooks.wants_on_landing:
-            c_hooks.on_landing = _on_landing
-        if hooks.wants_on_timer:
-            c_hooks.on_timer = _on_timer
-        if hooks.wants_on_wake:
-            c_hooks.on_wake = _on_wake
+        _fill_hooks(&c_hooks, hooks, &self.context)
+        self.context.backend, self.context.n_workers = <void *>self, self.c_problem.n_workers
         flaw.name, flaw.index = NULL, -1
         status = ssk_sim_alloc(&self.sim, &self.c_problem, &c_hooks, &allocator, &flaw)
         if status == SSK_ERR_ARGUMENT:
             raise ValueError(_describe_flaw("Problem", flaw))
         if status != SSK_OK:
             raise KernelError(f"native engine: {ssk_message(status).decode('ascii')}")
+        self.context.sim = self.sim
         hooks.attach(self)
         return 0
 
@@ -301,6 +184,7 @@ cdef class NativeBackend:
             is_fixed = graph.is_fixed
             if not (is_fixed and graph is self.given_graph and plan is self.given_plan):
                 self._take(graph, plan)
+            _take_compiled(&self.context, self.hooks)
             self.c_graph.unchanged = is_fixed and graph is self.graph
             self.c_plan.unchanged = plan is self.plan
             self.graph, self.plan, self.n_tasks = graph, plan, self.c_graph.n_tasks

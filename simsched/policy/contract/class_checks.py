@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import Field
 
 from simsched.files.errors import ConfigurationError, nearest_hint
+from simsched.policy.contract.compiled import COMPILED_HOOKS
 
 
 def mistake(cls: type, contract: type) -> str | None:
@@ -35,6 +36,11 @@ def mistake(cls: type, contract: type) -> str | None:
                 return (
                     f"method {name}: found no such hook{nearest_hint(name, hooks)}; "
                     f"accepted: {', '.join(hooks)}"
+                )
+            if getattr(value, "is_compiled", False) and name not in COMPILED_HOOKS:
+                return (
+                    f"method {name}: found a compiled hook, accepted one in Python; "
+                    f"compiled can be: {', '.join(COMPILED_HOOKS)}"
                 )
     timed = cls.on_timer is not contract.on_timer  # type: ignore[attr-defined]
     if timed and not any("timer_period_s" in vars(each) for each in own):
