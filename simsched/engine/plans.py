@@ -149,6 +149,14 @@ def _refuse_combinations(plan: Plan, graph: TaskGraph, problem: Problem) -> None
             "machine: found cores that fail, accepted none under a task runtime: it gives tasks to "
             "workers that have failed"
         )
+    if fail and plan.active_workers is not None:
+        failing = problem.change_core[problem.change_speed == 0.0].any(axis=0)
+        used = np.flatnonzero(plan.active_workers)
+        if len(used) < problem.n_workers and failing[problem.worker_core[used]].all():
+            raise ModelError(
+                f"machine: found cores that fail, all {len(used)} whose workers the policy lets "
+                "take tasks, accepted one that stays: no other worker takes over"
+            )
     if graph.access_after is not None and problem.copies_data:
         raise ModelError("graph: access_after: accepted none where data are copied")
     if balancing is not None and problem.touch_order.shape[1] == 0:

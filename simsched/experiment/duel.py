@@ -164,7 +164,8 @@ def find_duel(
     Raises
     ------
     ConfigurationError
-        A policy is unknown, both fit none of the candidates, or the directory cannot be written.
+        A policy is unknown, both are one and the same, both fit none of the candidates, or the
+        directory cannot be written.
     """
     contest = _Contest(policies, factor, progress)
     search = _Search(contest, budget, seed)
@@ -193,6 +194,11 @@ class _Contest:
     ) -> None:
         self.names, self.factor = names, factor
         self.policies = tuple(make_policy(name) for name in names)
+        if self.policies[0] == self.policies[1]:
+            raise ConfigurationError(
+                f"duel: {' and '.join(dict.fromkeys(names))}: found one and the same policy, "
+                "accepted two that differ: none takes longer than itself"
+            )
         self.progress = progress
         self.best = 0.0
         #: Candidates that both did not fit, as long as both have fitted none.

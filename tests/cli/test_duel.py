@@ -9,6 +9,13 @@ import pytest
 
 from simsched.cli.app import main
 
+MINE = """
+from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing
+
+
+class Mine(WorkSharing):
+    pass
+"""
 TRIES = ["--tries", "1000", "--seed", "3"]
 
 
@@ -29,14 +36,18 @@ def test_what_is_found_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert first / second == pytest.approx(ratio, rel=1e-3)
 
 
-def test_nothing_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "out"
-    assert main(["duel", "cilk", "cilk", "--tries", "20", "-o", str(out), "-q"]) == 1
+def test_nothing_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(MINE)
+    alike = ["duel", "mine.py:Mine", "work_sharing"]
+    assert main([*alike, "--tries", "20", "-o", "out", "-q"]) == 1
     caught = capsys.readouterr()
-    assert caught.out == "cilk takes at most 1 times as long as cilk on 20 candidates\n"
-    assert caught.err == ""
-    assert not out.exists()
-    assert main(["duel", "cilk", "cilk", "--tries", "5", "--json"]) == 1
+    said = "mine.py:Mine takes at most 1 times as long as work_sharing on 20 candidates\n"
+    assert (caught.out, caught.err) == (said, "")
+    assert not Path("out").exists()
+    assert main([*alike, "--tries", "5", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert (found["ratio"], found["files"], found["tries"]) == (1.0, [], 5)
 
@@ -45,10 +56,7 @@ def test_a_policy_of_ones_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text(
-        "from simsched.policy.algorithms.work_stealing.work_sharing import WorkSharing\n\n\n"
-        "class Mine(WorkSharing):\n    pass\n"
-    )
+    Path("mine.py").write_text(MINE)
     assert main(["duel", "mine.py:Mine", "cilk", *TRIES, "-q", "-o", "out"]) == 0
     assert main(["run", "out/duel.yaml", "-q", "-o", "runs"]) == 0
 
@@ -62,6 +70,8 @@ def test_a_policy_of_ones_own(
         (["cilk", "bats", "--seed", "-1"], "--seed: found -1, accepted a whole number, 0 or more"),
         (["cilk", "bats", "--seconds", "inf"], "--seconds: found inf"),
         (["cilk", "bats", "--tries", "0"], "--tries: found 0, accepted: a whole number, 1 or more"),
+        (["cilk", "cilk"], "duel: cilk: found one and the same policy, accepted two that differ"),
+        (["cilk_hbm_1t", "single_thread[placement=membind_hbm]"], "found one and the same policy"),
         (["cilk", "late"], "duel: late: found none of 30"),
     ],
 )
@@ -91,7 +101,7 @@ def test_what_is_there_is_not_replaced_unasked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "machine.yaml").write_text("mine")
-    words = ["duel", "cilk", "cilk", "--tries", "5", "-q", "-o", str(tmp_path)]
+    words = ["duel", "cilk", "bats", "--factor", "1000", "--tries", "5", "-q", "-o", str(tmp_path)]
     assert main(words) == 2
     assert "machine.yaml: found a file, accepted: a name that is free" in capsys.readouterr().err
     assert (tmp_path / "machine.yaml").read_text() == "mine"

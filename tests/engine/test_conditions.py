@@ -358,6 +358,17 @@ PAIRS = make_machine(
 )
 
 
+@pytest.mark.parametrize("name", ["single_thread", "controlled_pdf"])
+def test_workers_without_anybody_to_take_over_are_not_let_fail(backend: str, name: str) -> None:
+    workload = Workload("w", build_graph([3000.0] * 6))
+    machine = changing(PAIRS, (3, (0,), 0.0), (4, (1,), 0.0))
+    with pytest.raises(ModelError, match=r"all (1|2) whose workers the policy lets"):
+        simulate(machine, workload, make_policy(name), backend=backend)
+    machine = changing(PAIRS, (4, (1,), 0.0))
+    result = simulate(machine, workload, make_policy(name), backend=backend)
+    assert result.summary.n_tasks == 6
+
+
 @dataclass(frozen=True, kw_only=True)
 class Led(Deciding):
     """Task t is sent to domain `owner[t]`, whose head takes it when the domain is inactive."""

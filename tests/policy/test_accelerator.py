@@ -12,6 +12,8 @@ from simsched.analysis.metrics import run_metrics
 from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, PolicyError
 from simsched.machine.load import load_machine
+from simsched.machine.model import Change
+from simsched.machine.synthetic import make_machine
 from simsched.policy import make_policy
 from simsched.policy.algorithms.accelerator.baymax import headroom, refilled
 from simsched.policy.algorithms.accelerator.cpu_side_pool import CpuSidePool
@@ -21,6 +23,8 @@ from simsched.policy.parts.accelerator_copies import batch_copies
 from simsched.policy.parts.predictors import trained
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind
+from simsched.workload.builder import build_graph
+from simsched.workload.graph import Workload
 from simsched.workload.registry import generate_workload
 from tests.engine.invariants import trace_violations
 
@@ -405,3 +409,15 @@ def test_backends_agree_on_services_and_batch_jobs(spec: str) -> None:
         traces.append(result.trace.events)
     for name, column in traces[0].items():
         np.testing.assert_array_equal(column, traces[1][name], err_msg=name)
+
+
+@pytest.mark.parametrize("policy", ["timegraph_pe", "timegraph_prt", "cpu_side_pool", "gpu_evr"])
+def test_what_a_failed_worker_was_passed_is_passed_on_to_another(backend: str, policy: str) -> None:
+    # Without a GPU every task is a kernel. Two of four workers fail at 1 ms, in the middle of what
+    # they have been passed; the policy took that for being executed and passed nothing on.
+    machine = make_machine(domains=2, cores_per_domain=2, ops_per_s=1e9)
+    machine = replace(machine, changes=(Change(10**9, (0, 1), 0.0),))
+    workload = Workload("w", build_graph(np.full(8, 3e6)))
+    result = simulate(machine, workload, make_policy(policy), backend=backend)
+    assert result.summary.n_tasks == 8
+    assert result.summary.tasks_per_worker[:2].tolist() == [0, 0]

@@ -569,3 +569,12 @@ def _view_of(workload: Workload, machine: Machine | None = None) -> Any:
     threads = machine.place_workers()
     domains = machine.core_domain[machine.thread_core[threads]]
     return PlanView(machine, workload, threads, domains, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("backend", ["native", "simpy"])
+@pytest.mark.parametrize("name", ["hadoop_default", "calb", "tarazu"])
+def test_who_creates_tasks_in_no_time_is_not_taken_for_busy(name: str, backend: str) -> None:
+    # The root was sent out and suspended at 0 s: it counted as on its way, and the run stalled.
+    machine = make_machine(domains=1, cores_per_domain=4, costs=RuntimeCosts())
+    tree = generate_workload("fork_join", {"depth": 3})
+    assert run(name, machine, tree, backend).summary.n_tasks == tree.graph.n_tasks

@@ -95,6 +95,8 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
         self, view: HookView, state: P, task: int, worker: int
     ) -> Pool | tuple[Pool | Asked, ...] | None:
         """Hold kernels back, then release what may go."""
+        if state.issued.pop(task, None) is not None:
+            self.note_loss(state, task)
         self.note_ready(view, state, task)
         if not self.is_managed(state, task):
             return None
@@ -108,6 +110,9 @@ class ReorderingPolicy(AcceleratorPolicy[P]):
         state.issued.pop(task, None)
         self.note_finish(view, state, task)
         return tuple(self._releases(view, state))
+
+    def note_loss(self, state: P, task: int) -> None:
+        """Forget a kernel that comes back, since the worker that was to execute it has failed."""
 
     def note_ready(self, view: HookView, state: P, task: int) -> None:
         """Observe the submission of any task."""

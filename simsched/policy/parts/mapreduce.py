@@ -76,9 +76,10 @@ class MapReducePolicy(MapReduceCluster[T]):
 
     def on_idle(self, view: HookView, state: T, worker: int) -> Wake | None:
         """Let the tracker look at once when nobody does anything and no heartbeat would follow."""
-        if not state.is_tracking or not state.waiting or not self._is_quiet(view, state, worker):
+        if not state.is_tracking or not state.waiting:
             return None
-        return Wake(view.live.now_ps())
+        state.attempts.pop(worker, None)  # taken, and suspended in no time perhaps
+        return Wake(view.live.now_ps()) if self._is_quiet(view, state, worker) else None
 
     def on_wake(self, view: HookView, state: T, tag: int) -> tuple[Decision, ...]:
         """Return a task for some slot if still nobody does anything."""

@@ -156,6 +156,10 @@ class GpuEvr(ReorderingPolicy[EvrState]):
         needed[mine] = of_query[now.query[mine]]
         return np.minimum(needed, np.ceil(state.usable).astype(np.int64))
 
+    def note_loss(self, state: EvrState, task: int) -> None:
+        state.held.pop(task, None)
+        state.pace.pop(state.worker.pop(task, -1), None)
+
     def note_ready(self, view: HookView, state: EvrState, task: int) -> None:
         if self.is_managed(state, task):
             state.arrived_ps[task] = view.live.now_ps()

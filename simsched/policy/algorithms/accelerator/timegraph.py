@@ -119,6 +119,10 @@ class TimeGraph(ReorderingPolicy[TimeGraphState]):
         if state.now.is_kernel[task]:
             state.began_ps[task] = view.live.now_ps()
 
+    def note_loss(self, state: TimeGraphState, task: int) -> None:
+        state.wakes_ps.pop(task, None)
+        state.began_ps.pop(task, None)
+
     def note_ready(self, view: HookView, state: TimeGraphState, task: int) -> None:
         """Note which task arrives; no budget has been for it so far."""
         state.arrived = task
