@@ -289,7 +289,7 @@ def _flow_cases() -> list[Case]:
 
 
 def _graph_cases() -> list[Case]:
-    """Return graphs under list scheduling, and a policy with hooks."""
+    """Return graphs under list scheduling, and policies with hooks."""
     return [
         Case(
             "stencil-64",
@@ -315,15 +315,21 @@ def _graph_cases() -> list[Case]:
             peer="cholesky 64",
             peer_size=181,
         ),
-        Case(
-            "hooks-64",
-            with_workers(instances.hooked, 64),
-            64,
-            _independent(64, 100_000, 1.56468026382),
-            _independent(64, 10_000),
-            1000,
-            (Budget("decisions_per_cpu_s", 3e5),),
-            compare=True,
+        *(
+            Case(
+                name,
+                with_workers(build, 64),
+                64,
+                _independent(64, 100_000, 1.56468026382),
+                _independent(64, 10_000),
+                1000,
+                (Budget("decisions_per_cpu_s", decisions_per_s),),
+                compare=True,
+            )
+            for name, build, decisions_per_s in (
+                ("hooks-64", instances.hooked, 3e5),
+                ("hooks-64-c", instances.hooked_in_c, 5e6),
+            )
         ),
         Case(
             "guide-48",

@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.policies import CentralQueue, FirstTasksFixed, HookedQueue, policy_of_the_guide
+from benchmarks.policies import (
+    CentralQueue,
+    CompiledQueue,
+    FirstTasksFixed,
+    HookedQueue,
+    policy_of_the_guide,
+)
 from simsched.machine import Machine, load_machine
 from simsched.machine.synthetic import make_machine
 from simsched.policy.contract.base import Policy
@@ -42,6 +48,11 @@ def independent(tasks: int, *, workers: int) -> Instance:
 def hooked(tasks: int, *, workers: int) -> Instance:
     """Return independent tasks in a queue that is run by Python hooks."""
     return Instance(equal_cores(workers), _bench("independent", tasks=tasks), HookedQueue())
+
+
+def hooked_in_c(tasks: int, *, workers: int) -> Instance:
+    """Return independent tasks in a queue that is run by hooks in C."""
+    return Instance(equal_cores(workers), _bench("independent", tasks=tasks), CompiledQueue())
 
 
 def stencil(steps: int, *, workers: int, iterations: int = 1) -> Instance:

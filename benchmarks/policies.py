@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
+import subprocess
 import tempfile
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simsched.policy.contract.base import (
     AcquireStep,
@@ -21,11 +26,13 @@ from simsched.policy.contract.base import (
     PoolGroup,
     param,
 )
+from simsched.policy.contract.compiled import Compiled, compiled, get_include
 from simsched.policy.contract.registry import make_policy
 from simsched.workload.bench import CONTROLLERS
 from simsched.workload.graph import TaskGraph
 
 GUIDE = Path(__file__).resolve().parents[1] / "docs" / "adding-a-policy.md"
+HOOKS = Path(__file__).with_name("hooks.c")
 
 _SHARED = (AcquireStep("worker"), AcquireStep("all", "own", "oldest"))
 _POOLS = (PoolGroup("worker"), PoolGroup("all", "machine"))
@@ -108,6 +115,36 @@ class HookedQueue(CentralQueue):
     def on_finish(self, view: HookView, state: Any, task: int, worker: int) -> None:
         """Count the end."""
         state.finish += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledQueue(CentralQueue):
+    """The same, decided and observed by functions in C."""
+
+    def start(self, view: PlanView) -> NDArray[np.int64]:
+        """Return counters of calls."""
+        return np.zeros(2, np.int64)
+
+    @compiled
+    def on_ready(self, view: PlanView, state: Any) -> Compiled:
+        """Return what returns the machine's queue."""
+        return Compiled(_library().on_ready, state)
+
+    @compiled
+    def on_finish(self, view: PlanView, state: Any) -> Compiled:
+        """Return what counts the end."""
+        return Compiled(_library().on_finish, state)
+
+
+@cache
+def _library() -> ctypes.CDLL:
+    """Return the compiled hooks."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "hooks.so"
+        compiler = os.environ.get("CC", "cc").split()[0]
+        flags = ("-O2", "-shared", "-fPIC", f"-I{get_include()}")
+        subprocess.run([compiler, *flags, str(HOOKS), "-o", str(made)], check=True)
+        return ctypes.CDLL(str(made))
 
 
 def policy_of_the_guide(name: str) -> Policy:

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.cases import GROWTH, Case, Growth, Size
 from benchmarks.peer import Peer, run_peer
-from benchmarks.policies import HookedQueue
+from benchmarks.policies import CompiledQueue, HookedQueue
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -50,7 +50,7 @@ class Row:
         By how much the run exceeded what was resident before it, per task of the graphs: at its
         peak, which may be in validation, and after the last iteration.
     simulated_per_cpu_s, decisions_per_cpu_s : float
-        Simulated seconds, and decisions of Python hooks, per CPU second.
+        Simulated seconds, and decisions of hooks, per CPU second.
     trace_bytes : int, optional
         Size of the file with the event trace.
     same_run_tasks : int, optional
@@ -130,7 +130,7 @@ def measure_case(case: Case, *, quick: bool, repeat: int) -> Row:
     runs = [run_child(case, size, "native") for _ in range(1 if case.once else repeat)]
     best = min(runs, key=lambda run: float(run["cpu_s"]))
     cpu = best["cpu_s"]
-    hooked = isinstance(case.build(case.warm).policy, HookedQueue)
+    hooked = isinstance(case.build(case.warm).policy, CompiledQueue | HookedQueue)
     row = Row(
         case=case.name,
         workers=case.workers,

@@ -73,7 +73,7 @@ def closing(rows: list[Row], *, quick: bool, repeat: int) -> str:
     """Return what stands below the table: legend, other figures, budgets, mistakes."""
     parts = [LEGEND.format(repeat=repeat)]
     parts += [
-        f"{row.case}: {_si(row.decisions_per_cpu_s)} decisions of Python hooks per CPU second"
+        f"{row.case}: {_si(row.decisions_per_cpu_s)} decisions of hooks per CPU second"
         for row in rows
         if row.decisions_per_cpu_s is not None
     ]

@@ -77,7 +77,7 @@ def test_block_is_well_formed(block: Block) -> None:
     elif block.language == "csv":
         assert len({len(row) for row in csv.reader(block.text.splitlines())}) == 1
     else:
-        assert block.language == "sh" or block.language.startswith("{")
+        assert block.language in ("sh", "c") or block.language.startswith("{")
     if block.mark == "by":
         assert (ROOT / block.argument).is_file(), f"no test {block.argument}"
     elif block.mark in ("slow", "shown"):

@@ -1,5 +1,6 @@
 """The guide: its file works as it stands, inside the package and outside."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -13,6 +14,7 @@ from simsched.engine.run import simulate
 from simsched.policy import make_policy
 from simsched.policy.parts.placement import list_placements
 from simsched.testing import check_policy, small_machines, small_workloads
+from simsched.trace.schema import EventKind
 
 GUIDE = Path(__file__).parents[2] / "docs" / "adding-a-policy.md"
 CODE = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
@@ -43,6 +45,54 @@ def test_the_policies_with_hooks_pass_the_battery(
     name: str, tmp_path: Path, backends: list[str]
 ) -> None:
     check_policy(make_policy(str(saved(name, tmp_path))), backends=backends)
+
+
+@pytest.fixture
+def shortest(tmp_path: Path) -> Path:
+    """Return the policy whose hook is in C, with its library."""
+    (source,) = re.findall(r"^```c\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+    (tmp_path / "shortest.c").write_text(source)
+    (command,) = re.findall(r"^cc .*$", GUIDE.read_text(), re.MULTILINE)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path}
+    subprocess.run(["bash", "-euc", command], cwd=tmp_path, env=environment, check=True)
+    return saved("shortest", tmp_path)
+
+
+def test_the_policy_with_a_hook_in_c_passes_the_battery(
+    shortest: Path, backends: list[str]
+) -> None:
+    check_policy(make_policy(str(shortest)), backends=backends)
+
+
+def test_tasks_enter_the_shortest_queue(shortest: Path, backend: str) -> None:
+    machine, workload = small_machines()["two_domains"], small_workloads()["dataflow"]
+    run = simulate(machine, workload, make_policy(str(shortest)), backend=backend, events=True)
+    assert run.trace is not None
+    columns = (run.trace.events[name].tolist() for name in ("kind", "arg0", "arg1"))
+    lengths, entered = [0] * 4, 0
+    for kind, first, second in zip(*columns, strict=True):
+        if kind == EventKind.TASK_READY:
+            assert second == lengths.index(min(lengths))
+            lengths[second] += 1
+            entered += 1
+        elif kind == EventKind.ACQUIRE:
+            lengths[first % 2**32] -= 1
+    assert entered == run.summary.n_tasks > 0
+
+
+def test_numba_compiles_the_same_hook(shortest: Path, backends: list[str]) -> None:
+    pytest.importorskip("numba")
+    counted = make_policy(str(saved("counted", shortest.parent)))
+    check_policy(counted, backends=backends)
+    machine, workload = small_machines()["two_domains"], small_workloads()["dataflow"]
+    traces = [
+        simulate(machine, workload, policy, backend=backend, events=True).trace
+        for policy in (make_policy(str(shortest)), counted)
+        for backend in backends
+    ]
+    for trace in traces[1:]:
+        assert all((trace.events[name] == traces[0].events[name]).all() for name in trace.events)
 
 
 def test_tasks_are_let_go_at_fixed_times(tmp_path: Path) -> None:
