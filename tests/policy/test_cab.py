@@ -450,11 +450,11 @@ def test_both_relaxations_together_keep_cores_busy_and_neither_does_alone(
 
 
 @pytest.mark.parametrize("policy", ["cab_fto", "cab_gto_profile", "cats_numa_init"])
-def test_a_task_enters_the_pool_of_the_socket_that_creates_it(policy: str) -> None:
+def test_a_task_enters_the_pool_of_the_socket_that_creates_it(policy: str, backend: str) -> None:
     # Table 3.3, for CAB and for CATS alike; the socket that creates roots is the one of their
     # parent, here the task that the program begins with.
     workload = heat(1024, 1024, cutoff_rows=64, block_bytes=512 * 1024, iterations=5)
-    done = run(workload, policy)
+    done = simulate(OPTERON, workload, make_policy(policy), backend=backend, events=True)
     creator = {
         (event["iteration"], event["arg0"]): event["worker"] // 4
         for event in rows(done, EventKind.SPAWN)

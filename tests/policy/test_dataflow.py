@@ -494,10 +494,13 @@ def test_pages_stay_during_the_initialisation(policy: str) -> None:
     ("name", "params"),
     [("bitonic", {"stages": 7, "block_elements": 2**12}), ("cholesky_dataflow", {"tiles": 12})],
 )
-def test_producers_begin_when_their_consumers_exist(name: str, params: dict[str, Any]) -> None:
+def test_producers_begin_when_their_consumers_exist(
+    name: str, params: dict[str, Any], backend: str
+) -> None:
     """PACT 2016, section 2.1; without that, 14 % of the bytes of bitonic are written too early."""
     workload = generate_workload(name, params)
-    run = simulate(load_machine("opteron64"), workload, make_policy("dsa_base"), events=True)
+    machine, policy = load_machine("opteron64"), make_policy("dsa_base")
+    run = simulate(machine, workload, policy, backend=backend, events=True)
     assert run.trace is not None
     events, graph = run.trace.events, workload.graph
     created, started = np.zeros((2, graph.n_tasks), np.int64)
