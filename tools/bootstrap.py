@@ -40,7 +40,8 @@ def main(extras: list[str]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     with locked(ROOT / "build" / "bootstrap.lock"):
         has_installed = install_dependencies(project, extras)
-        with compiling() if has_installed else contextlib.nullcontext():
+        # Who only wants to run something imports a fifth of it, which is compiled meanwhile.
+        with compiling() if has_installed and extras else contextlib.nullcontext():
             build_extension(project)
             install_package(project)
 
