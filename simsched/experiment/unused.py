@@ -1,26 +1,11 @@
-"""Changes of what a run has not used: they are simulated together, not one by one.
-
-A source of alterations says of a change when the counters of a run show that it has no use for what
-is changed. The engine has the last word: all these changes are made at once, and where any counter
-of any worker, or any decision, is another one then, none of them counts as unused.
-"""
+"""What a run has not used, as its counters show: sources of alterations say it of their changes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields
-from functools import reduce
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-import numpy as np
-
-from simsched.files.errors import SimschedError
 from simsched.trace.run import Run
-from simsched.trace.schema import Summary
 from simsched.workload.graph import TaskGraph
-
-if TYPE_CHECKING:
-    from simsched.experiment.alterations import Alteration, Setting
 
 #: Of costs: whether the counters of a run show that nobody has paid it.
 _UNPAID: dict[str, Callable[[Run], bool]] = {
@@ -71,40 +56,3 @@ def _paid_otherwise(run: Run, name: str) -> bool:
     created = sum(len(run.graph_of(number).child) for number in run.summary.iteration.tolist())
     paid_ps: int = getattr(run.machine.costs, name)
     return int(run.summary.worker_spawn_ps.sum()) == created * paid_ps
-
-
-def unused_changes(
-    run: Run,
-    setting: Setting,
-    changes: Sequence[Alteration],
-    simulated: Callable[[Setting], Run],
-) -> list[Alteration]:
-    """Return changes that leave everything about a run as it is.
-
-    Parameters
-    ----------
-    run : Run
-        The unchanged run.
-    setting : Setting
-        What it has simulated.
-    changes : sequence of Alteration
-        All of them.
-    simulated : callable
-        Returns the run of a changed setting.
-    """
-    found = [each for each in changes if each.unused(run)]
-    if len(found) < 2:
-        return []
-    try:
-        together = simulated(reduce(lambda made, each: each.made(made), found, setting))
-    except SimschedError:
-        return []
-    return found if _same(run, together) else []
-
-
-def _same(run: Run, other: Run) -> bool:
-    """Return whether two runs have the same decisions and the same counters."""
-    return run.decisions == other.decisions and all(
-        np.array_equal(getattr(run.summary, item.name), getattr(other.summary, item.name))
-        for item in fields(Summary)
-    )

@@ -18,9 +18,11 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, fields, replace
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from simsched.analysis.lengths import Lengths
 from simsched.analysis.schedule import Schedule
@@ -33,10 +35,10 @@ from simsched.experiment.inputs import GivenWorkload
 from simsched.experiment.pool import Listener, available_cores
 from simsched.experiment.progress import Silent
 from simsched.experiment.summary import Estimate, estimate
-from simsched.experiment.unused import unused_changes
 from simsched.files.errors import SimschedError
 from simsched.files.units import PER_PS
 from simsched.trace.run import Run
+from simsched.trace.schema import Summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -358,3 +360,43 @@ def what_if_frame(found: WhatIf) -> pd.DataFrame:
         "missing": {each.what: each.why for each in found.missing},
     }
     return frame
+
+
+def unused_changes(
+    run: Run,
+    setting: Setting,
+    changes: Sequence[Alteration],
+    simulated: Callable[[Setting], Run],
+) -> list[Alteration]:
+    """Return changes that leave everything about a run as it is.
+
+    Those of what its counters show as unused are made all at once: the engine has the last word.
+    Where any counter of any worker, or any decision, is another one then, none of them counts.
+
+    Parameters
+    ----------
+    run : Run
+        The unchanged run.
+    setting : Setting
+        What it has simulated.
+    changes : sequence of Alteration
+        All of them.
+    simulated : callable
+        Returns the run of a changed setting.
+    """
+    found = [each for each in changes if each.unused(run)]
+    if len(found) < 2:
+        return []
+    try:
+        together = simulated(reduce(lambda made, each: each.made(made), found, setting))
+    except SimschedError:
+        return []
+    return found if _same(run, together) else []
+
+
+def _same(run: Run, other: Run) -> bool:
+    """Return whether two runs have the same decisions and the same counters."""
+    return run.decisions == other.decisions and all(
+        np.array_equal(getattr(run.summary, item.name), getattr(other.summary, item.name))
+        for item in fields(Summary)
+    )
