@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import AssignmentsOption, OverwriteOption
+from simsched.cli.options import AssignmentsOption, OverwriteOption, WidthOption
 from simsched.cli.output import (
     FIGURES,
     JsonOption,
@@ -59,6 +59,7 @@ def compare_command(
             "--output", "-o", metavar="FILE", help="Draw the waterfall: .png, .pdf or .svg."
         ),
     ] = None,
+    width: WidthOption = None,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
@@ -72,6 +73,7 @@ def compare_command(
     from simsched.report.compare import tables
 
     check_output(output, *FIGURES, overwrite=overwrite)
+    width_mm = _width_mm(width, output)
     sides = [selected_cells(text, experiment, assignments or []) for text in (first, second)]
     measured = []
     for cells in sides:
@@ -83,12 +85,27 @@ def compare_command(
     warn(found.doubts, quiet=quiet)
     if output is not None:
         from simsched.report.plots import draw_difference, save
+        from simsched.report.plots.widths import fit
 
-        save(draw_difference(found), output)
+        figure = draw_difference(found)
+        if width_mm is not None:
+            fit(figure, width_mm, "--width")
+        save(figure, output)
     if as_json:
         print_json(found.document())
     else:
         say(*tables(found), *found.remarks)
+
+
+def _width_mm(width: str | None, output: Path | None) -> float | None:
+    """Return the width of the figure in millimetres, None for that which it has by itself."""
+    from simsched.report.plots.widths import parse_width
+
+    if width is None:
+        return None
+    if output is None:
+        raise ConfigurationError("--width: found without a figure, accepted: with --output")
+    return parse_width(width, "--width")
 
 
 def selected_cells(

@@ -74,6 +74,14 @@ StrictOption = Annotated[
     bool,
     typer.Option("--strict", help="Refuse runs whose policy has nothing to decide, or falls back."),
 ]
+WidthOption = Annotated[
+    str | None,
+    typer.Option(
+        "--width",
+        metavar="LENGTH",
+        help="Of figures that are written: 85 mm, 3.5 in, single_column, double_column, ...",
+    ),
+]
 Words = list[str] | None
 AssignmentsOption = Annotated[Words, repeatable("--set", "KEY=VALUE", "Change a value", names.key)]
 #: In place of what an experiment has.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import OverwriteOption, Words, repeatable
+from simsched.cli.options import OverwriteOption, WidthOption, Words, repeatable
 from simsched.cli.output import check_output, print_json
 from simsched.cli.run import ExperimentOptions, run_file, with_shared_options
 from simsched.files.errors import ConfigurationError
@@ -49,14 +49,7 @@ def report_command(
             names.figure,
         ),
     ] = None,
-    width: Annotated[
-        str | None,
-        typer.Option(
-            "--width",
-            metavar="LENGTH",
-            help="Of the pages of a PDF: 85 mm, 3.5 in, single_column, double_column, ...",
-        ),
-    ] = None,
+    width: WidthOption = None,
     overwrite: OverwriteOption = False,
 ) -> None:
     """Write the report of an experiment: one HTML file with all of it, or a PDF of its figures.

@@ -23,10 +23,10 @@ from simsched.report.plots import (
     draw_difference,
     draw_matrix,
     plot_bandwidth,
-    plot_bandwidth_over_time,
     plot_comparison,
 )
 from simsched.report.plots.facets import MOST_COLUMNS
+from simsched.report.plots.iterations import OverTime
 from simsched.report.plots.widths import fit
 from simsched.report.result_data import ResultData
 
@@ -131,12 +131,12 @@ def _drawings(
         cells = [
             cell for cell in result.cells if (cell.machine, cell.workload) == (machine, workload)
         ]
-        for kind, plot in (
-            ("bandwidth", partial(plot_bandwidth, rows, title, most_columns=columns)),
-            ("bandwidth_over_time", partial(plot_bandwidth_over_time, cells, rows, title)),
-        ):
-            if plot() is not None:
-                yield Drawing(kind, title, plot)
+        by_iteration = partial(plot_bandwidth, rows, title, most_columns=columns)
+        if by_iteration() is not None:
+            yield Drawing("bandwidth", title, by_iteration)
+        over_time = OverTime(cells, rows)
+        if over_time.is_shown:
+            yield Drawing("bandwidth_over_time", title, partial(over_time.draw, title))
 
 
 def difference_title(found: Difference) -> str:

@@ -14,6 +14,7 @@ from simsched.files.atomic import make_directory, write_text
 from simsched.hardware.validation import CLEAR_DIFFERENCE, Case, Validation
 from simsched.report.markdown import table
 from simsched.report.plots import COLOURS, save
+from simsched.report.plots.looks import looks
 from simsched.report.terminal import plain_table
 
 #: What is known about measurements that has an entry per run, or is in the table already.
@@ -100,14 +101,13 @@ def plot_validation(validation: Validation) -> Figure:
     """Return measured against simulated makespans, and the sorted errors."""
     figure = Figure(figsize=(10.0, 4.6), layout="constrained")
     scatter, sorted_errors = figure.subplots(1, 2)
-    policies = list(dict.fromkeys(case.policy for case in validation.cases))
-    for number, policy in enumerate(policies):
+    for policy, look in looks(case.policy for case in validation.cases).items():
         mine = [case for case in validation.cases if case.policy == policy]
         scatter.loglog(
             [case.measured_s * 1e3 for case in mine],
             [case.simulated_s * 1e3 for case in mine],
-            "o^sDv"[number % 5],
-            color=COLOURS[number % len(COLOURS)],
+            look.marker,
+            color=look.colour,
             alpha=0.7,
             label=policy,
         )

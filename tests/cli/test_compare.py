@@ -23,6 +23,15 @@ def test_json_adds_up_and_the_picture_is_drawn(
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.parametrize(("width", "points"), [("double_column", "510.2"), ("7 in", "504")])
+def test_the_picture_is_as_wide_as_asked_for(width: str, points: str, tmp_path: Path) -> None:
+    """180 mm are 510.24 points of 1/72 inch."""
+    picture = tmp_path / "why.svg"
+    arguments = ["compare", "cilk", "bats", "-e", "quickstart", *SMALL, "-q"]
+    assert main([*arguments, "-o", str(picture), "--width", width]) == 0
+    assert f'width="{points}' in picture.read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -34,6 +43,14 @@ def test_json_adds_up_and_the_picture_is_drawn(
             "accepted: a name that ends in .png",
         ),
         (["cilk", "bats", "-e", "quickstart", "-o", "no/why.png"], "no/why.png: cannot be written"),
+        (
+            ["cilk", "bats", "-e", "quickstart", "--width", "85 mm"],
+            "--width: found without a figure",
+        ),
+        (
+            ["cilk", "bats", "-e", "quickstart", "-o", "why.pdf", "--width", "85 yards"],
+            "--width: found '85 yards'; accepted: 40 mm to 1000 mm",
+        ),
     ],
 )
 def test_bad_input_is_one_message(

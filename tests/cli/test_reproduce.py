@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -236,6 +237,19 @@ def test_a_figure_has_a_bar_per_policy_and_marks_what_is_published(
     marks = [line.get_ydata() for line in axes.lines if line.get_marker() == "_"]
     assert [list(mark) for mark in marks] == [[15, 15]]
     assert axes.get_legend_handles_labels()[1] == ["cilk_a", "work_sharing"]
+
+
+def test_no_two_of_many_policies_look_alike_in_a_figure(
+    claims: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    claims.write_text(CLAIMS + FIGURE)
+    drawn = reproduce([load_family(claims)], RunOptions(jobs=1)).drawn[0]
+    first = drawn.values[0][0]
+    points = [replace(first.point, policy=f"p{number}") for number in range(20)]
+    many = replace(drawn, values=[(replace(first, point=point), 1.0) for point in points])
+    bars = redrawn(many, []).axes[0].patches
+    assert len({(bar.get_facecolor(), bar.get_hatch()) for bar in bars}) == len(bars) == 20
 
 
 def test_a_figure_beside_several_baselines_has_a_bar_for_each(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,12 @@ import simsched
 from benchmarks.policies import CentralQueue
 from simsched import Result
 from simsched.cli.app import main
+from simsched.experiment.cells import Cell
+from simsched.experiment.single_run import simulate_cell
 from simsched.files.errors import ConfigurationError
 from simsched.files.yaml_reader import read_document
 from simsched.report import result_pictures
+from simsched.trace.run import Run
 
 EXPERIMENT = """\
 name: small
@@ -47,6 +51,25 @@ def explained(experiment: Path) -> Result:
     found = simsched.run(experiment, jobs=1)
     assert found.remarks
     return found
+
+
+def test_runs_are_simulated_once_for_the_pictures_of_their_bandwidth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They once were three times: to know whether there is a picture, light and dark."""
+    calls: list[str] = []
+
+    def counted(cell: Cell, row: dict[str, Any]) -> Run:
+        calls.append(cell.policy)
+        return simulate_cell(cell, row)
+
+    monkeypatch.setattr("simsched.report.plots.iterations.simulate_cell", counted)
+    program = "heat_small[iterations=1]"
+    result = simsched.run("knl_snc4_flat", program, ["cilk", "bats"], jobs=1, seeds=2)
+    result.report(tmp_path / "one.pdf", figures=["makespan"])
+    assert calls == []
+    result.report(tmp_path / "report.html")
+    assert calls == ["cilk", "bats"]  # of two seeds the first
 
 
 class Page(HTMLParser):

@@ -16,7 +16,6 @@ from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.files.units import PER_PS
 from simsched.machine.model import Machine
 from simsched.report.plots.common import (
-    COLOURS,
     add_legend,
     axes_for,
     finish,
@@ -25,6 +24,7 @@ from simsched.report.plots.common import (
     time_axis,
     time_scale,
 )
+from simsched.report.plots.looks import looks
 from simsched.report.plots.titles import set_xlabel
 from simsched.trace.flows import CACHE_OF, Ways, copies_of, flows_of, passing
 from simsched.trace.run import Run
@@ -137,29 +137,33 @@ def bandwidth(
     ConfigurationError
         The run has no events, the machine has no links, or `by` or `bins` is not accepted.
     """
-    edges, used = rates(run, by, bins)
+    found = rates(run, by, bins)
+    return draw_rates(*found, axes_for(ax, 8.0, 3.4), by, title or run_name(run))
+
+
+def draw_rates(
+    edges: NDArray[np.float64], used: dict[str, Used], axes: Axes, by: Grouping, title: str
+) -> Axes:
+    """Draw what `rates` has found for a grouping as :func:`bandwidth` does; return the axes."""
     left_out = 0
     if by == "link":
         used, left_out = _busiest(used)
-    axes = axes_for(ax, 8.0, 3.4)
     factor, unit = time_axis(axes, float(edges[-1]))
     set_limits(axes, (float(edges[0]) / factor, float(edges[-1]) / factor))
     top = max((float(each.bytes_per_s.max(initial=0.0)) for each in used.values()), default=0.0)
-    colours: dict[str, tuple[str, str]] = {}
-    for index, (name, each) in enumerate(used.items()):
-        style = "-" if index < len(COLOURS) else "-."
-        colours[name] = COLOURS[index % len(COLOURS)], style
-        colour, style = colours[name] if each.of is None else (colours[each.of][0], ":")
+    look = looks(used)
+    for name, each in used.items():
+        behind = look[each.of or name]
         axes.stairs(
             each.bytes_per_s / 1e9,
             edges / factor,
-            color=colour,
-            linestyle=style,
+            color=behind.colour,
+            linestyle=behind.dashes if each.of is None else behind.dots,
             label=f"{name} (sustains {each.sustained / 1e9:.3g} GB/s)",
             linewidth=1.3,
         )
         if by == "kind" and each.sustained <= OFF_SCALE * top:
-            axes.axhline(each.sustained / 1e9, color=colour, linestyle="--", linewidth=0.9)
+            axes.axhline(each.sustained / 1e9, color=behind.colour, linestyle="--", linewidth=0.9)
     axes.set_ylim(bottom=0.0)
     axes.set_ylabel("bandwidth [GB/s]", fontsize=9)
     wide, small = time_scale(float(edges[1] - edges[0]))
@@ -171,7 +175,7 @@ def bandwidth(
         note += f"; {left_out} links that carry less are left out"
     set_xlabel(axes, f"time [{unit}]\n{note}")
     add_legend(axes)
-    return finish(axes, title or run_name(run))
+    return finish(axes, title)
 
 
 def _busiest(used: Mapping[str, Used]) -> tuple[dict[str, Used], int]:

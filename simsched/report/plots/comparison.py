@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from simsched.experiment.summary import Estimate, Line
 from simsched.files.errors import ConfigurationError
 from simsched.report.plots.common import (
-    COLOURS,
     axes_for,
     estimate_text,
     finish,
@@ -25,6 +24,7 @@ from simsched.report.plots.common import (
     time_axis,
 )
 from simsched.report.plots.facets import MOST_COLUMNS, Panels, by_place, panels_for, place_names
+from simsched.report.plots.looks import Look, like, looks
 from simsched.report.plots.titles import broken, set_title
 from simsched.report.tables import fit_marks, fit_notes, marks_of
 
@@ -74,10 +74,10 @@ def _panels(figure: Figure, lines: Sequence[Line], most_columns: int = MOST_COLU
         place: [_name(line) + "".join(f" [{n}]" for n in marks_of(line, marks)) for line in own]
         for place, own in places.items()
     }
-    colour, titles = _colours(lines), place_names(list(places))
+    look, titles = looks(line.policy for line in lines), place_names(list(places))
     panels = panels_for(figure, bars, most_columns=most_columns)
     for place, axes in panels.items():
-        _bars(axes, titles[place], places[place], bars[place], colour)
+        _bars(axes, titles[place], places[place], bars[place], look)
     return np.array([panels[place] for place in places], object)
 
 
@@ -86,7 +86,7 @@ def _bars(
     title: str,
     lines: Sequence[Line],
     names: Sequence[str],
-    colour: Mapping[str, str],
+    look: Mapping[str, Look],
 ) -> None:
     name_rows(axes, names)
     values = np.array([line.metrics["makespan_s"].mean for line in lines])
@@ -98,7 +98,7 @@ def _bars(
         places,
         values / factor,
         xerr=widths / factor,
-        color=[colour[line.policy] for line in lines],
+        **like(look[line.policy] for line in lines),
         height=0.7,
         error_kw={"elinewidth": 1, "capsize": 2, "ecolor": mpl.rcParams["text.color"]},
     )
@@ -120,11 +120,6 @@ def _change(reduction: Estimate) -> str:
         return "equal"
     text = estimate_text(abs(longer), reduction.half_width, decimals=1)
     return f"{'+' if longer > 0 else '-'}{text} %"
-
-
-def _colours(lines: Sequence[Line]) -> dict[str, str]:
-    names = dict.fromkeys(line.policy for line in lines)
-    return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(names)}
 
 
 def _name(line: Line) -> str:
@@ -162,13 +157,13 @@ def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes | Panels:
     if ax is None and len({(line.machine, line.workload) for line in lines}) > 1:
         return _panels(new_figure(), lines)
     axes = axes_for(ax, 7.5, 1.3 + 0.3 * len(lines))
-    colour = _colours(lines)
+    look = looks(line.policy for line in lines)
     rows = [
         {"machine": line.machine, "workload": line.workload, "policy": line.policy}
         | {f"sweep.{key}": value for key, value in line.sweep.items()}
         for line in lines
     ]
-    _bars(axes, "", lines, [row_name(row, rows) for row in rows], colour)
+    _bars(axes, "", lines, [row_name(row, rows) for row in rows], look)
     places = dict.fromkeys((line.machine, line.workload) for line in lines)
     where = " on ".join(reversed(next(iter(places)))) if len(places) == 1 else "by policy"
     return finish(axes, f"Makespan, {where}")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from simsched.experiment.cells import Cell
 from simsched.experiment.single_run import simulate_cell
-from simsched.report.plots.bandwidth import bandwidth
+from simsched.report.plots.bandwidth import BINS, Used, draw_rates, rates
 from simsched.report.plots.common import COLOURS
 from simsched.report.plots.facets import MOST_COLUMNS
 from simsched.report.plots.titles import set_title
@@ -100,25 +102,48 @@ def plot_bandwidth_over_time(
         None when some run has several iterations, none moves bytes, or they have more than
         `MAX_POLICIES` policies or `MAX_EVENTS` events: pictures take no longer than the runs.
     """
-    first: dict[str, tuple[Cell, Mapping[str, Any]]] = {}
-    for cell, row in zip(cells, rows, strict=True):
-        first.setdefault(cell.policy, (cell, row))
-    chosen = [row for _, row in first.values()]
-    short = all(_iterations(row) < 2 for row in chosen)
-    few = len(first) <= MAX_POLICIES and sum(row["events"] for row in chosen) <= MAX_EVENTS
-    if not (short and few and any(_moves(chosen, kind) for kind in KINDS)):
-        return None
-    figure = Figure(figsize=(8.5, 2.4 * len(first) + 0.5), layout="constrained")
-    panels = figure.subplots(len(first), sharex=True, sharey=True, squeeze=False)[:, 0]
-    for axes, (policy, (cell, row)) in zip(panels, first.items(), strict=True):
-        bandwidth(simulate_cell(cell, row), axes, title=policy)
-        if axes is not panels[-1]:
-            axes.set_xlabel("")
-    panels[0].autoscale(axis="y")  # for all panels; only after everything is drawn
-    panels[0].set_ylim(bottom=0)
-    if title:
-        figure.suptitle(title, fontsize=11)
-    return figure
+    found = OverTime(cells, rows)
+    return found.draw(title) if found.is_shown else None
+
+
+class OverTime:
+    """What :func:`plot_bandwidth_over_time` draws, simulated once however often it is drawn."""
+
+    def __init__(self, cells: Sequence[Cell], rows: Sequence[Mapping[str, Any]]) -> None:
+        self._first: dict[str, tuple[Cell, Mapping[str, Any]]] = {}
+        for cell, row in zip(cells, rows, strict=True):
+            self._first.setdefault(cell.policy, (cell, row))
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is a figure; nothing is simulated to know."""
+        chosen = [row for _, row in self._first.values()]
+        short = all(_iterations(row) < 2 for row in chosen)
+        few = len(chosen) <= MAX_POLICIES and sum(row["events"] for row in chosen) <= MAX_EVENTS
+        return short and few and any(_moves(chosen, kind) for kind in KINDS)
+
+    @cached_property
+    def _rates(self) -> dict[str, tuple[NDArray[np.float64], dict[str, Used]]]:
+        """By policy, what :func:`bandwidth` draws; the events are not kept."""
+        return {
+            policy: rates(simulate_cell(cell, row), "kind", BINS)
+            for policy, (cell, row) in self._first.items()
+        }
+
+    def draw(self, title: str) -> Figure:
+        """Return the figure."""
+        n_panels = len(self._first)
+        figure = Figure(figsize=(8.5, 2.4 * n_panels + 0.5), layout="constrained")
+        panels = figure.subplots(n_panels, sharex=True, sharey=True, squeeze=False)[:, 0]
+        for axes, (policy, found) in zip(panels, self._rates.items(), strict=True):
+            draw_rates(*found, axes, "kind", policy)
+            if axes is not panels[-1]:
+                axes.set_xlabel("")
+        panels[0].autoscale(axis="y")  # for all panels; only after everything is drawn
+        panels[0].set_ylim(bottom=0)
+        if title:
+            figure.suptitle(title, fontsize=11)
+        return figure
 
 
 def _iterations(row: Mapping[str, Any]) -> int:

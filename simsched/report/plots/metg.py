@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
-from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,11 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from simsched.experiment.metg import Metg
-from simsched.report.plots.common import COLOURS, add_legend, finish, time_scale
+from simsched.report.plots.common import add_legend, finish, time_scale
+from simsched.report.plots.looks import Look, dashes, looks
 from simsched.report.plots.titles import set_xlabel
 
-MARKERS = "osD^vPX*"
-STYLES: tuple[Literal["-", "--", ":", "-."], ...] = ("-", "--", ":", "-.")
 #: More pairs of axes are not drawn.
 MAX_PLACES = 12
 
@@ -43,13 +40,10 @@ def plot_metg(found: Sequence[Metg]) -> Figure:
     figure = Figure(figsize=(11.5 if by_workers else 6.5, 3.4 * len(shown)), layout="constrained")
     axes = figure.subplots(len(shown), 1 + by_workers, squeeze=False)
     for row, ((machine, workload), group) in zip(axes, shown, strict=True):
-        colours = {
-            name: COLOURS[at % len(COLOURS)]
-            for at, name in enumerate(dict.fromkeys(map(_name, group)))
-        }
-        _efficiencies(row[0], group, colours, f"{workload} on {machine}")
+        look = looks(map(_name, group))
+        _efficiencies(row[0], group, look, f"{workload} on {machine}")
         if by_workers:
-            _by_workers(row[1], group, colours)
+            _by_workers(row[1], group, look)
         add_legend(row[-1])
     return figure
 
@@ -60,35 +54,28 @@ def _name(found: Metg) -> str:
     return ", ".join([found.cell.policy, *values])
 
 
-def _efficiencies(axes: Axes, group: Sequence[Metg], colours: dict[str, str], title: str) -> None:
+def _efficiencies(axes: Axes, group: Sequence[Metg], look: dict[str, Look], title: str) -> None:
     counts = sorted({each.workers for each in group})
     first = group[0].cell.seed
     for each in group:
         if each.cell.seed != first:
             continue
-        at = counts.index(each.workers)
+        name = _name(each)
         axes.plot(
             [trial.granularity_s for trial in each.trials],
             [100 * trial.efficiency for trial in each.trials],
-            STYLES[at % len(STYLES)],
-            marker=MARKERS[at % len(MARKERS)],
+            linestyle=dashes(counts.index(each.workers)),
+            marker=look[name].marker,
             markersize=3,
             linewidth=1.2,
-            color=colours[_name(each)],
-            label=_name(each),
+            color=look[name].colour,
+            label=name,
         )
     axes.axhline(100 * group[0].target, color="#555555", linewidth=0.9, linestyle="--")
     if len(counts) > 1:
         handles = [
-            Line2D(
-                [], [], color="#555555", linestyle=style, marker=marker, markersize=3, label=text
-            )
-            for text, style, marker in zip(
-                [f"{count} workers" for count in counts],
-                cycle(STYLES),
-                cycle(MARKERS),
-                strict=False,
-            )
+            Line2D([], [], color="#555555", linestyle=dashes(at), label=f"{count} workers")
+            for at, count in enumerate(counts)
         ]
         axes.legend(handles=handles, fontsize=8, frameon=False, loc="lower right")
     axes.set_xscale("log")
@@ -98,11 +85,11 @@ def _efficiencies(axes: Axes, group: Sequence[Metg], colours: dict[str, str], ti
     finish(axes, title)
 
 
-def _by_workers(axes: Axes, group: Sequence[Metg], colours: dict[str, str]) -> None:
+def _by_workers(axes: Axes, group: Sequence[Metg], look: dict[str, Look]) -> None:
     known = [each for each in group if each.smallest is not None]
     largest = max((each.row()["metg_s"] for each in known), default=1.0)
     factor, unit = time_scale(largest)
-    for name, colour in colours.items():
+    for name, each_look in look.items():
         times: dict[int, list[float]] = {}
         for each in known:
             if _name(each) == name:
@@ -110,7 +97,14 @@ def _by_workers(axes: Axes, group: Sequence[Metg], colours: dict[str, str]) -> N
         counts = sorted(times)
         means = [float(np.mean(times[count])) for count in counts]
         axes.plot(
-            counts, means, "-", marker="o", markersize=4, linewidth=1.2, color=colour, label=name
+            counts,
+            means,
+            linestyle=each_look.dashes,
+            marker=each_look.marker,
+            markersize=4,
+            linewidth=1.2,
+            color=each_look.colour,
+            label=name,
         )
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")

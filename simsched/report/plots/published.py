@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from simsched.report.plots.claims import UNITS
-from simsched.report.plots.common import COLOURS, as_it_is
+from simsched.report.plots.common import as_it_is
+from simsched.report.plots.looks import Look, like
 from simsched.report.plots.titles import set_title
 from simsched.reproduction.claims import Drawn
 from simsched.reproduction.judge import Verdict
@@ -75,7 +76,7 @@ def _panel(
             [value - equal for _, value, _ in bars],
             width,
             bottom=equal,
-            color=COLOURS[number % len(COLOURS)],
+            **like([Look(number)]),
             label=as_it_is(name),
         )
         for place, _, reading in bars:
@@ -100,7 +101,7 @@ def _bases(drawn: Drawn) -> list[str]:
 
 
 def _series(drawn: Drawn, reading: Reading) -> str:
-    """Return what bars of one colour share: their policy, and the baseline if there are several."""
+    """Return what bars of one look share: their policy, and the baseline if there are several."""
     policy = reading.point.policy
     if reading.base is None or len(_bases(drawn)) == 1:
         return policy

@@ -12,7 +12,6 @@ from matplotlib.axes import Axes
 from simsched.experiment.summary import Estimate, beside_baseline, estimate, grouped
 from simsched.files.errors import ConfigurationError, unknown_name
 from simsched.report.plots.common import (
-    COLOURS,
     add_legend,
     axes_for,
     estimate_text,
@@ -30,6 +29,7 @@ from simsched.report.plots.facets import (
     place_names,
     place_of,
 )
+from simsched.report.plots.looks import Look, like, looks
 from simsched.report.plots.titles import set_xlabel
 
 Row = Mapping[str, Any]
@@ -109,13 +109,12 @@ def _bars(
             f"speedup: found {len(rows)} bars, accepted up to {MAX_BARS}: choose some, such as "
             "result['workload=NAME'], or give a column of numbers as x"
         )
-    policies = list(dict.fromkeys(str(row["policy"]) for row in rows))
-    colour = {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(policies)}
+    look = looks(str(row["policy"]) for row in rows)
     longest = np.nanmax([value.mean + np.nan_to_num(value.half_width) for value in values])
     places = by_place(list(zip(rows, values, strict=True)), lambda bar: place_of(bar[0]))
     if ax is not None or len(places) == 1:
         axes = axes_for(ax, 7.5, 1.3 + 0.3 * len(rows))
-        _draw(axes, rows, values, [row_name(row, rows) for row in rows], colour, longest)
+        _draw(axes, rows, values, [row_name(row, rows) for row in rows], look, longest)
         return finish(axes, f"Speed-up over {baseline}")
     bars = {
         place: [row_name(row, [other for other, _ in own]) for row, _ in own]
@@ -125,7 +124,7 @@ def _bars(
     panels = panels_for(figure, bars)
     for place, axes in panels.items():
         own = places[place]
-        _draw(axes, [r for r, _ in own], [v for _, v in own], bars[place], colour, longest)
+        _draw(axes, [r for r, _ in own], [v for _, v in own], bars[place], look, longest)
         finish(axes, titles[place])
     figure.suptitle(f"Speed-up over {baseline}")
     return np.array([panels[place] for place in places], object)
@@ -136,7 +135,7 @@ def _draw(
     rows: Sequence[Row],
     values: Sequence[Estimate],
     names: Sequence[str],
-    colour: Mapping[str, str],
+    look: Mapping[str, Look],
     longest: float,
 ) -> None:
     """Draw bars on one axis, which ends beyond the longest bar of all axes."""
@@ -149,7 +148,7 @@ def _draw(
         np.nan_to_num(means),
         xerr=widths,
         height=0.7,
-        color=[colour[str(row["policy"])] for row in rows],
+        **like(look[str(row["policy"])] for row in rows),
         error_kw={"elinewidth": 1, "capsize": 2},
     )
     for place, (mean, width) in enumerate(zip(means.tolist(), widths.tolist(), strict=True)):
@@ -167,14 +166,15 @@ def _lines(
     lines: dict[str, list[tuple[float, Estimate]]] = {}
     for row, value in zip(rows, values, strict=True):
         lines.setdefault(_line_name(row, rows, x), []).append((float(row[x]), value))
-    for index, (name, points) in enumerate(lines.items()):
+    for look, (name, points) in zip(looks(lines).values(), lines.items(), strict=True):
         points.sort(key=lambda point: point[0])
         axes.errorbar(
             [at for at, _ in points],
             [value.mean for _, value in points],
             yerr=np.nan_to_num([value.half_width for _, value in points]),
-            color=COLOURS[index % len(COLOURS)],
-            marker="osD^vPX*"[index // len(COLOURS) % 8],
+            color=look.colour,
+            linestyle=look.dashes,
+            marker=look.marker,
             markersize=4,
             linewidth=1.3,
             capsize=2,
