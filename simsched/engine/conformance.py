@@ -18,7 +18,6 @@ from simsched.machine import list_machines, load_machine
 from simsched.machine.model import Machine
 from simsched.policy import list_policies, make_policy
 from simsched.policy.contract.base import FINE_HOOKS, Policy
-from simsched.policy.contract.compiled import is_compiled
 from simsched.trace.run import Run
 from simsched.trace.schema import EVENT_COLUMNS, EventKind
 from simsched.workload.graph import Workload
@@ -61,7 +60,7 @@ class _TooManyCallsError(SimschedError):
 def bounded(policy: Policy) -> Policy:
     """Return a policy that does the same until its hooks have been called `MAX_CALLS` times.
 
-    A run with it ends with an error then. Compiled hooks stay as they are.
+    A run with it ends with an error then. Of compiled hooks the methods that name them are counted.
     """
     cls, calls = type(policy), itertools.count(1)
 
@@ -77,8 +76,7 @@ def bounded(policy: Policy) -> Policy:
         return call
 
     # One per run, since the count is: `overrides` asks the class which hooks there are.
-    in_python = (name for name in FINE_HOOKS if not is_compiled(cls, name))
-    hooks = {name: counted(name) for name in in_python if policy.overrides(name)}
+    hooks = {name: counted(name) for name in FINE_HOOKS if policy.overrides(name)}
     same: Policy = object.__new__(
         type(cls.__name__, (cls,), {**hooks, "__module__": cls.__module__})
     )

@@ -292,6 +292,7 @@ def one_function(hook: str, function: Any, memory: Any) -> Any:
         ("on_ready", 2 << 32, "on_ready: Pool: group: found 2, accepted 0 to 1"),
         ("on_ready", -2, "on_ready: Pool: group: found -1, accepted 0 to 1"),
         ("on_ready", (1 << 32) + 1, "on_ready: Pool: instance: found 1, accepted 0 to 0"),
+        ("on_ready", 300, "on_ready: Pool: instance: found 300, accepted 0 to 3"),
         ("on_spawn", 2, "on_spawn: task 1: found 2, accepted CHILD_FIRST, PARENT_FIRST or None"),
         ("on_idle", 4, "on_idle: Preempt: worker: found 4, accepted 0 to 3"),
         ("on_idle", -7, "on_idle: Preempt: worker: found -7, accepted 0 to 3"),
@@ -342,6 +343,21 @@ def test_functions_are_asked_for_before_each_iteration(library: ctypes.CDLL, bac
     assert all(memory[2] for memory in given)
 
 
+def test_parts_of_divided_work_are_timed_beside_a_function(
+    library: ctypes.CDLL, backend: str
+) -> None:
+    def divide(self: Any, view: PlanView, state: Any, remaining: int, counters: Any) -> Any:
+        return np.array([10, 20])
+
+    cls = type(in_c(library, "on_finish"))
+    policy = dataclass(frozen=True, kw_only=True)(type("Divided", (cls,), {"divide": divide}))()
+    sizes = {"units": 30, "chunks": 2, "cpu_ops": 1e3, "input_bytes": 0, "output_bytes": 0}
+    fast = make_machine(domains=1, cores_per_domain=2, ops_per_s=1e9)
+    run = simulate(fast, generate_workload("divisible", sizes), policy, backend=backend)
+    assert run.summary.part_ps.tolist() == [[10_000_000, 20_000_000]]
+    assert run.state[2] != 0  # the function has heard of the ends, too
+
+
 def test_addresses_and_functions_are_accepted(library: ctypes.CDLL) -> None:
     address = ctypes.cast(library.on_start, ctypes.c_void_p).value
     assert Compiled(library.on_start).address == Compiled(address).address == address
@@ -363,7 +379,7 @@ def test_other_functions_are_refused(function: Any) -> None:
 
 @pytest.mark.parametrize(
     "memory",
-    [[1], np.zeros((2, 2))[:, 0], np.array([None]), np.broadcast_to(np.zeros(1), (3,))],
+    [[1], np.zeros((2, 2))[:, 0], np.array([None]), np.frombuffer(b"constant")],
 )
 def test_other_memory_is_refused(memory: Any) -> None:
     with pytest.raises(PolicyError, match="Compiled: memory: found"):
