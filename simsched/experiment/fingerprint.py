@@ -16,12 +16,13 @@ from typing import Any, Generic
 
 import numpy as np
 
+from simsched.experiment.blame import explained
 from simsched.files.bounded import unreadable
 from simsched.files.errors import ConfigurationError
 from simsched.names.imports import user_imports
 from simsched.names.typed_in import has_file, parts_of
 from simsched.names.user_code import is_file_spec, split_file_spec
-from simsched.policy.contract.base import Policy
+from simsched.policy.contract.base import Policy, own_name
 from simsched.policy.contract.user_file import name_in_module
 from simsched.policy.parts.placement import PlacedPolicy
 from simsched.policy.parts.shipped import code_of
@@ -90,7 +91,9 @@ def policy_digest(policy: Policy) -> str:
         parts["placement"] = source_digest(policy.chosen_placement())
         if is_file_spec(policy.placement):
             parameters["placement"] = split_file_spec(policy.placement)[1]
-    return content_key({**parts, "inputs": policy.inputs()})
+    with explained(policy, own_name(type(policy))):
+        parts["inputs"] = policy.inputs()
+    return content_key(parts)
 
 
 def is_in_files(policy: Policy) -> bool:

@@ -24,7 +24,7 @@ from simsched.experiment.fingerprint import (
 from simsched.experiment.inputs import WorkloadSource
 from simsched.experiment.pool import is_portable
 from simsched.experiment.study import Study
-from simsched.files.errors import ConfigurationError
+from simsched.files.errors import ConfigurationError, PolicyError
 from simsched.files.resources import data_dir
 from simsched.files.yaml_reader import Document, read_document
 from simsched.names.registry import Entry
@@ -178,6 +178,18 @@ def test_a_policy_file_counts_by_content_not_by_place(tmp_path: Path) -> None:
         digests.append(policy_digest(make_policy(str(path))))
     assert digests[0] == digests[1]
     assert digests[0] != digests[2]
+
+
+def test_inputs_of_a_policy_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from simsched.policy import Policy\n"
+        "class Mine(Policy):\n"
+        "    def inputs(self):\n"
+        "        return {'file': open('/missing').read()}\n"
+    )
+    with pytest.raises(PolicyError, match=r"policy Mine: .*mine.py:4: inputs: FileNotFoundError"):
+        policy_digest(make_policy(str(path)))
 
 
 def test_a_module_that_a_policy_file_imports_counts(
