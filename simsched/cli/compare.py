@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import AssignmentsOption, OverwriteOption, WidthOption
+from simsched.cli.options import AssignmentsOption, ExperimentOption, OverwriteOption, WidthOption
 from simsched.cli.output import (
     FIGURES,
     JsonOption,
@@ -42,16 +42,7 @@ def compare_command(
         str,
         typer.Argument(metavar="B", help="Run to compare with A.", autocompletion=names.policy),
     ],
-    experiment: Annotated[
-        str | None,
-        typer.Option(
-            "--experiment",
-            "-e",
-            metavar="FILE",
-            help="Experiment of runs that name none: a YAML file or a shipped name.",
-            autocompletion=names.experiment,
-        ),
-    ] = None,
+    experiment: ExperimentOption = None,
     assignments: AssignmentsOption = None,
     output: Annotated[
         Path | None,

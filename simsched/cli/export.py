@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import OverwriteOption, Words, repeatable
+from simsched.cli.options import OverwriteOption, Words, format_read, repeatable
 from simsched.cli.output import (
     JsonOption,
     QuietOption,
@@ -53,13 +53,9 @@ def export_command(
     ] = None,
     format: Annotated[  # noqa: A002 (the word users know)
         str | None,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="NAME",
-            help="Format of a trace or graph file that is read; by default from its ending or "
-            "content.",
-            autocompletion=names.read_format,
+        format_read(
+            "Format of a trace or graph file that is read; by default from its ending or content.",
+            names.read_format,
         ),
     ] = None,
     assignments: Annotated[

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import OverwriteOption, Words, repeatable
+from simsched.cli.options import OverwriteOption, Words, format_read, repeatable
 from simsched.cli.output import (
     JsonOption,
     QuietOption,
@@ -35,14 +35,7 @@ def import_command(
         ),
     ],
     format: Annotated[  # noqa: A002 (the word users know)
-        str | None,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="NAME",
-            help="Format; by default from the content.",
-            autocompletion=names.trace_format,
-        ),
+        str | None, format_read("Format; by default from the content.", names.trace_format)
     ] = None,
     output: Annotated[
         Path | None,

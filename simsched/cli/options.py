@@ -39,10 +39,26 @@ def repeatable(words: str, metavar: str, text: str, complete: names.Complete | N
     )
 
 
+def format_read(text: str, complete: names.Complete) -> Any:
+    """Return the option that names the format of a file; `text` is its help."""
+    return typer.Option("--format", "-f", metavar="NAME", help=text, autocompletion=complete)
+
+
 ExperimentArgument = Annotated[
     str,
     typer.Argument(
         help="Experiment: a YAML file or a shipped name.", autocompletion=names.experiment
+    ),
+]
+#: Of runs that are named by their policy.
+ExperimentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--experiment",
+        "-e",
+        metavar="FILE",
+        help="Experiment of a run that names none: a YAML file or a shipped name.",
+        autocompletion=names.experiment,
     ),
 ]
 OverwriteOption = Annotated[

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simsched.cli import names
-from simsched.cli.options import OverwriteOption, at_least_one
+from simsched.cli.options import OverwriteOption, at_least_one, format_read
 from simsched.cli.output import JsonOption, QuietOption, print_json, say, warn
 from simsched.files.errors import ConfigurationError
 
@@ -55,13 +55,7 @@ def validate_command(
     ] = None,
     format: Annotated[  # noqa: A002 (the word users know)
         str | None,
-        typer.Option(
-            "--format",
-            "-f",
-            metavar="NAME",
-            help="One trace: its format; by default from the content.",
-            autocompletion=names.trace_format,
-        ),
+        format_read("One trace: its format; by default from the content.", names.trace_format),
     ] = None,
     assignments: Annotated[
         list[str] | None,

@@ -9,7 +9,7 @@ import typer
 
 from simsched.cli import names
 from simsched.cli.compare import selected_cells
-from simsched.cli.options import AssignmentsOption, BackendOption, at_least_one
+from simsched.cli.options import AssignmentsOption, BackendOption, ExperimentOption, at_least_one
 from simsched.cli.output import JsonOption, QuietOption, console_on, print_json, say
 
 
@@ -22,16 +22,7 @@ def what_if_command(
             autocompletion=names.policy,
         ),
     ],
-    experiment: Annotated[
-        str | None,
-        typer.Option(
-            "--experiment",
-            "-e",
-            metavar="FILE",
-            help="Experiment of a run that names none: a YAML file or a shipped name.",
-            autocompletion=names.experiment,
-        ),
-    ] = None,
+    experiment: ExperimentOption = None,
     seeds: Annotated[
         str | None,
         typer.Option("--seeds", metavar="N", help="Number of seeds, or the seeds: 3 or [0, 7, 9]."),

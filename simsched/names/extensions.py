@@ -41,10 +41,12 @@ def _file_of(function: Callable[..., Any]) -> str | None:
         return None
 
 
-def check_returned(what: str, function: Callable[..., Any], found: object, kind: type) -> None:
-    """Raise an ExtensionError that says where the function is if it returned no `kind`."""
-    if not isinstance(found, kind):
+def check_returned(what: str, function: Callable[..., Any], found: object, *kinds: type) -> None:
+    """Raise an ExtensionError that says where the function is if it returned none of `kinds`."""
+    if not isinstance(found, kinds):
         code = inspect.unwrap(function).__code__
         place = f"{code.co_filename}:{code.co_firstlineno}: {function.__name__}"
         returned = "nothing" if found is None else with_article(type(found))
-        raise ExtensionError(f"{what}: {place}: found {returned}, accepted {with_article(kind)}")
+        raise ExtensionError(
+            f"{what}: {place}: found {returned}, accepted {with_article(kinds[0])}"
+        )

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from simsched.files.errors import SimschedError
 from simsched.files.json_members import json_data
-from simsched.names.extensions import blamed
+from simsched.names.extensions import blamed, check_returned
 from simsched.names.parameters import checked
 from simsched.names.registry import Entry, Function
 
@@ -38,6 +38,24 @@ class Format(Entry[Function]):
     def checked(self, path: Path, options: Mapping[str, object]) -> dict[str, object]:
         """Return options as the function takes them; text stands for what its annotation says."""
         return checked(f"{path}: format {self.name}", self.parameters, options, option=True)
+
+    def read(
+        self,
+        path: Path,
+        options: Mapping[str, object],
+        why: str | None,
+        errors: tuple[type[SimschedError], ...],
+        *kinds: type,
+    ) -> Any:
+        """Return what the function makes of a file, which is of one of `kinds`.
+
+        `why` and `errors` are as for :func:`taken_for`; another exception is an ExtensionError.
+        """
+        given, what = self.checked(path, options), f"{path}: importer {self.name}"
+        with taken_for(self.name, why, *errors), blamed(what, self.function):
+            found = self.function(path, **given)
+        check_returned(what, self.function, found, *kinds)
+        return found
 
 
 AnyFormat = TypeVar("AnyFormat", bound=Format[Any])

@@ -12,8 +12,7 @@ from pathlib import Path
 from simsched.files.bounded import is_empty, read_head
 from simsched.files.errors import ConfigurationError, ExtensionError
 from simsched.machine.facts.contents import Facts
-from simsched.names.extensions import blamed, check_returned
-from simsched.names.formats import Format, only_fitting, taken_for
+from simsched.names.formats import Format, only_fitting
 from simsched.names.registry import Registry
 
 Read = Callable[[Path], Facts]
@@ -83,10 +82,9 @@ def read_facts(path: Path, format_name: str | None) -> Facts:
         found = only_fitting(path, head, known.values(), accepted=known, error=ConfigurationError)
     else:
         found = _formats.find(format_name)
-    what, why = f"{path}: importer {found.name}", "contents" if format_name is None else None
+    why = "contents" if format_name is None else None
     try:
-        with taken_for(found.name, why, ConfigurationError), blamed(what, found.function):
-            facts = found.function(path)
+        facts: Facts = found.read(path, {}, why, (ConfigurationError,), Facts)
     except ExtensionError as error:
         if not found.function.__module__.startswith(f"{__package__}."):
             raise
@@ -94,5 +92,4 @@ def read_facts(path: Path, format_name: str | None) -> Facts:
         raise ConfigurationError(
             f"{path}: found a value that no file of {found.name} has: {error.__cause__ or kind}"
         ) from error
-    check_returned(what, found.function, facts, Facts)
     return facts

@@ -12,8 +12,7 @@ from typing import TypeVar
 
 from simsched.files.bounded import is_empty, read_head, unreadable
 from simsched.files.errors import GraphError, TraceError
-from simsched.names.extensions import blamed, check_returned
-from simsched.names.formats import Format, only_fitting, taken_for
+from simsched.names.formats import Format, only_fitting
 from simsched.names.registry import Registry
 from simsched.trace.recording import Recording
 
@@ -107,10 +106,7 @@ def import_recording(
     _check_there(source)
     why = "contents" if format is None else None
     chosen = _importers.find(recognise(source) if format is None else format)
-    given, what = chosen.checked(source, options), f"{source}: importer {chosen.name}"
-    with taken_for(chosen.name, why, TraceError, GraphError), blamed(what, chosen.function):
-        recording = chosen.function(source, **given)
-    check_returned(what, chosen.function, recording, Recording)
+    recording: Recording = chosen.read(source, options, why, (TraceError, GraphError), Recording)
     recording.details.setdefault("format", chosen.name)
     recording.details.setdefault("set_aside", {})
     recording.details.setdefault("warnings", [])

@@ -16,9 +16,10 @@ from simsched.files.atomic import write_text
 from simsched.files.bounded import read_text
 from simsched.files.errors import GraphError
 from simsched.workload.graph import TaskGraph, Workload
-from simsched.workload.importers._foreign import Cost, Speed
+from simsched.workload.importers._columns import named_graph
+from simsched.workload.importers._foreign import Cost, Meaning, Speed
 from simsched.workload.importers._given_costs import TaskCost
-from simsched.workload.importers.networkx_graph import from_networkx, to_networkx
+from simsched.workload.importers.networkx_graph import read_named, to_networkx
 from simsched.workload.importers.registry import importer
 
 if TYPE_CHECKING:
@@ -53,16 +54,9 @@ def import_graphml(
         As for :func:`~simsched.workload.importers.from_networkx`; of our own files only
         `reference_speed`.
     """
-    return from_networkx(
-        _parse(path, read_text(path, GraphError)),
-        cost=cost,
-        cost_unit=cost_unit,
-        reference_speed=reference_speed,
-        edge_bytes=edge_bytes,
-        task_class=task_class,
-        task_cost=task_cost,
-        source=str(path),
-    )
+    meaning = Meaning(cost, cost_unit, reference_speed, edge_bytes, task_class, task_cost)
+    graph = _parse(path, read_text(path, GraphError))
+    return read_named(named_graph(graph), meaning, str(path))
 
 
 def write_graphml(workload: Workload | TaskGraph, path: Path | str) -> None:

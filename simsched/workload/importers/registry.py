@@ -13,8 +13,8 @@ from typing import TypeVar
 from simsched.files.bounded import goes_on, is_empty, is_there, read_head, read_text
 from simsched.files.errors import GraphError, SimschedError
 from simsched.names.arguments import as_path
-from simsched.names.extensions import blamed, check_returned
-from simsched.names.formats import Format, only_fitting, taken_for
+from simsched.names.extensions import blamed
+from simsched.names.formats import Format, only_fitting
 from simsched.names.registry import Registry
 from simsched.workload.graph import Workload
 from simsched.workload.importers.measured import MeasuredWorkload
@@ -163,12 +163,10 @@ def import_measured(
 def _read(path: Path, name: str | None, options: dict[str, object]) -> Workload | MeasuredWorkload:
     """Read a file with the importer that fits."""
     chosen, why = _recognise(path) if name is None else (_importers.find(name), None)
-    given = chosen.checked(path, options)
-    what = f"{path}: importer {chosen.name}"
-    with taken_for(chosen.name, why, GraphError), blamed(what, chosen.function):
-        result = chosen.function(path, **given)
+    result: Workload | MeasuredWorkload = chosen.read(
+        path, options, why, (GraphError,), Workload, MeasuredWorkload
+    )
     workload = result.workload if isinstance(result, MeasuredWorkload) else result
-    check_returned(what, chosen.function, workload, Workload)
     try:
         workload.validate()
     except GraphError as error:
