@@ -114,6 +114,16 @@ def test_waterfall_steps_lead_from_one_makespan_to_the_other() -> None:
     assert labels == ["A", "compute", "idle", "1 smaller parts", "B"]
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("rounding", [0.0, 1e-15])
+def test_runs_that_take_as_long_are_seen_from_zero_on(rounding: float) -> None:
+    """The axis once began where both ended, of which Matplotlib warned."""
+    first = Side("A", (0,), 10.0, {"compute": 6.0, "idle": 4.0})
+    second = Side("B", (0,), 10.0, {"compute": 6.0, "idle": 4.0 + rounding})
+    axes = waterfall(Difference(first, second), Figure().add_subplot())
+    assert axes.get_xlim() == (0.0, pytest.approx(11.2))
+
+
 def test_waterfall_of_simulated_runs_adds_up(result: simsched.Result) -> None:
     found = result.plot.difference("work_sharing")
     change = found.second.makespan_s - found.first.makespan_s

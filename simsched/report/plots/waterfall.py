@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from simsched.experiment.compare import Difference
+from simsched.experiment.compare import NOISE, Difference
 from simsched.report.plots.common import (
     COLOURS,
     add_legend,
@@ -82,10 +82,12 @@ def waterfall(found: Difference, ax: Axes | None = None) -> Axes:
 
 
 def _lowest(begin: float, changes: list[float]) -> float:
-    """Return where the axis begins: at 0 unless the steps could not be seen then."""
+    """Return where the axis begins: at 0 unless there are steps and they could not be seen then."""
     levels = list(itertools.accumulate(changes, initial=begin))
-    span = max(levels) - min(levels)
-    return 0.0 if span > LEAST_SPAN * max(levels) else max(0.0, min(levels) - span)
+    span, top = max(levels) - min(levels), max(levels)
+    if NOISE * top < span <= LEAST_SPAN * top:
+        return max(0.0, min(levels) - span)
+    return 0.0
 
 
 def draw_difference(found: Difference) -> Figure:
