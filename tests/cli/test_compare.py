@@ -9,7 +9,7 @@ import pytest
 
 from simsched.cli.app import main
 
-SMALL = ["--set", "seeds=1", "--set", "workloads.0.iterations=2"]
+SMALL = ["--set", "seeds=1", "--set", "workloads=[heat_small]"]
 
 
 def test_json_adds_up_and_the_picture_is_drawn(
