@@ -39,11 +39,9 @@ def main(extras: list[str]) -> None:
     check_host()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     with locked(ROOT / "build" / "bootstrap.lock"):
-        has_installed = install_dependencies(project, extras)
-        # Who only wants to run something imports a fifth of it, which is compiled meanwhile.
-        with compiling() if has_installed and extras else contextlib.nullcontext():
+        with dependencies(project, extras):
             build_extension(project)
-            install_package(project)
+        install_package(project)
 
 
 def check_host() -> None:
@@ -78,48 +76,34 @@ def fingerprint(*parts: object) -> str:
     return hashlib.sha256(json.dumps([str(part) for part in parts]).encode()).hexdigest()
 
 
-def requirements(project: dict[str, Any]) -> list[str]:
-    """Return what the build and the package ask for.
+def requirements(project: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """Return what the build of a checkout asks for, and what the package does.
 
     A wheel is built with a NumPy that makes it fit older ones too; a checkout is built with the
     NumPy it runs with.
     """
     needs: list[str] = project["project"]["dependencies"]
-    build = project["build-system"]["requires"]
-    return [*(need for need in build if not need.startswith("numpy")), *needs]
+    build = [need for need in project["build-system"]["requires"] if not need.startswith("numpy")]
+    return [*build, *(need for need in needs if need.startswith("numpy"))], needs
 
 
 @contextlib.contextmanager
-def compiling() -> Iterator[None]:
-    """Let Python compile what pip has brought, on all cores and beside what happens inside.
-
-    pip would do it on one core, which takes longer than everything else. What is left out when this
-    is interrupted is compiled when it is first imported.
-    """
-    options = ["-qq", "-j", "0", "-x", "/tests/", str(VENV / "lib")]
-    command = [str(PYTHON), "-m", "compileall", *options]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield
-        except BaseException:
-            process.terminate()
-            raise
-
-
-def install_dependencies(project: dict[str, Any], extras: list[str]) -> bool:
+def dependencies(project: dict[str, Any], extras: list[str]) -> Iterator[None]:
     """Create `.venv` if it is missing or broken and install into it what is not there yet.
 
-    Returns whether anything was.
+    What the build needs is there when the body begins; the rest is installed beside the body.
     """
+    build, needs = requirements(project)
     optional: dict[str, list[str]] = project["project"]["optional-dependencies"]
-    sets = {"simsched": requirements(project), **{name: optional[name] for name in extras}}
+    sets = {"simsched": [*build, *needs], **{name: optional[name] for name in extras}}
     wanted = {
         VENV / f"{name}.stamp": fingerprint(*needs, sys.version_info[:2], VENV)
         for name, needs in sets.items()
     }
     missing = {stamp: text for stamp, text in wanted.items() if not stamp_fits(stamp, text)}
     if not missing and runs(PYTHON, "-c", "pass"):
-        return False
+        yield
+        return
     for stamp in missing:
         stamp.unlink(missing_ok=True)
     if not venv_is_sound():
@@ -127,12 +111,30 @@ def install_dependencies(project: dict[str, Any], extras: list[str]) -> bool:
         call(sys.executable, "-m", "venv", "--clear", VENV)
         missing = wanted
     announce("installing dependencies into .venv")
+    pip = (PYTHON, "-m", "pip", "install", "--quiet", "--no-compile")
+    call(*pip, *build)
     # All of them, so that what is there already does not contradict what is new.
-    needed = (need for needs in sets.values() for need in needs)
-    call(PYTHON, "-m", "pip", "install", "--quiet", "--no-compile", *needed)
+    with beside(*pip, *(need for needs in sets.values() for need in needs)):
+        yield
+    if extras:  # who only wants to run something imports a fifth of it, which is compiled then
+        announce("compiling them")
+        runs(PYTHON, "-m", "compileall", "-qq", "-j", "0", "-x", "/tests/", VENV / "lib")
     for stamp, text in missing.items():
         stamp.write_text(text, encoding="utf-8")
-    return True
+
+
+@contextlib.contextmanager
+def beside(*command: object) -> Iterator[None]:
+    """Run a command while the body runs, and stop if it fails."""
+    words = [str(part) for part in command]
+    with subprocess.Popen(words, cwd=ROOT) as process:
+        try:
+            yield
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode != 0:
+        sys.exit(f"failed ({process.returncode}): {' '.join(words)}")
 
 
 def venv_is_sound() -> bool:
@@ -150,7 +152,7 @@ def build_extension(project: dict[str, Any]) -> None:
     """
     stamp = BUILD / "configured.stamp"
     options = os.environ.get("SIMSCHED_MESON_ARGS", "").split()
-    needs = requirements(project)
+    needs, _ = requirements(project)
     wanted = fingerprint(*needs, sys.version_info, ROOT, os.environ.get("CC"), *options)
     listing, found = BUILD / "listing.stamp", fingerprint(*programs())
     meson = (PYTHON, "-m", "mesonbuild.mesonmain", "setup", *options, BUILD, ROOT)
