@@ -3,8 +3,8 @@
 Every step keeps what nothing here explains, and what is changed about the rest follows from the
 two descriptions, that of the run and the other one:
 
-* an access takes the longer one of its operations and its flows, then its hits; operations change
-  with rates and costs, flows as below, hits with the rates and latencies of caches;
+* an access takes the longer one of its operations, and of its flows with its hits behind them;
+  operations change with rates and costs, flows as below, hits with rates and latencies of caches;
 * a flow takes its bytes at the cap of its path, and longer where others use what it crosses: then
   as much less as the fullest of these resources, as full as it was, sustains more;
 * creation, pops, steals, locks, probes, releases and context switches change with their costs.
@@ -105,10 +105,11 @@ class Lengths:
         self._waits = not all(map(_waits_for_none, self._graphs(run)))
         self._parts = [self._part(*each, share) for each in _merged(run, schedule.numbers)]
 
-    def case(self, machine: Machine, workload: Workload) -> Case:
+    def case(self, machine: Machine, workload: Workload, *, shared: bool = False) -> Case:
         """Return the schedule on another machine, or with another program of as many tasks.
 
-        `workload` is what the policy's runtime executes.
+        `workload` is what the policy's runtime executes, `shared` whether tasks go to whoever is
+        free first.
         """
         run, schedule = self._run, self._schedule
         other = replace(run, machine=machine, workload=timed(machine, workload))
@@ -131,6 +132,8 @@ class Lengths:
             graphs,
             passed.max(axis=0, initial=0.0),
             dealt=graphs is not None and self._waits and all(map(_waits_for_none, graphs)),
+            shared=shared,
+            taking_ps=machine.costs.pop_ps if shared else 0,
         )
 
     def _elsewhere(self, other: Run) -> _Elsewhere:
@@ -188,7 +191,7 @@ class Lengths:
             segments, segments.flow_ps + model.problem.paths.latency_ps[segments.flow_path]
         )
         most = model.most_hit_ps(graph, segments)
-        left = segments.length_ps - fault - moves - np.maximum(compute, behind)
+        left = segments.length_ps - fault - moves - behind
         end = segments.flow_end_ps.astype(np.float64)
         full = self._fullness(segments.flow_path, end - segments.flow_ps, end, model, self._run)
         return _Part(
@@ -227,7 +230,7 @@ class Lengths:
         costs, before = run.machine.costs, self._run.machine.costs
         fault = part.fault * _ratio(costs.page_fault_ps, before.page_fault_ps)
         moves = part.moves * _ratio(costs.page_move_ps, before.page_move_ps)
-        taken: FloatArray = np.maximum(compute, behind) + hits + fault + moves
+        taken: FloatArray = np.maximum(compute, behind + hits) + fault + moves
         return taken
 
     def _behind(

@@ -14,7 +14,6 @@ Lengths that differ give a prediction of the makespan: max-plus, in the order of
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from simsched.analysis.dealing import Dealt, length_ps
 from simsched.analysis.supply import rows_of
 from simsched.trace.run import Run
 from simsched.trace.schema import EventKind, Trace
@@ -90,6 +90,10 @@ class Case:
     least_ps: FloatArray | None = None
     #: Whether tasks are dealt to whoever is free first, in the order in which they have begun.
     dealt: bool = False
+    #: Whether that is of all workers, in the order in which tasks become ready, and what it takes
+    #: each then.
+    shared: bool = False
+    taking_ps: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +138,8 @@ class Schedule:
         self.doing = np.maximum.accumulate(np.where(ready, 0, np.arange(len(ready))))
         core = run.machine.thread_core[run.worker_thread]
         self._core_kind = run.machine.core_group[core]
+        rates = np.array([group.ops_per_s for group in run.machine.core_groups])
+        self._speed = rates[self._core_kind]
         idle = np.isin(steps.kind, IDLE)
         opens = np.append(True, (np.diff(steps.worker) != 0) | (np.diff(self.iteration) != 0))
         #: How long each step lasts; that somebody is idle is no part of it.
@@ -170,12 +176,12 @@ class Schedule:
     def makespans_ps(self, cases: Sequence[Case]) -> FloatArray:
         """Return the makespan of each case."""
         found = np.zeros(len(cases))
-        dealt = [place for place, case in enumerate(cases) if case.dealt]
+        dealt = [place for place, case in enumerate(cases) if case.dealt or case.shared]
         for place in dealt:
             found[place] = self._dealt(cases[place])
         alike: dict[int, tuple[_Needs, list[int]]] = {}
         for place, case in enumerate(cases):
-            if case.dealt:
+            if case.dealt or case.shared:
                 continue
             needs = self._needs
             if case.graphs is not None and not self._same_edges(case.graphs):
@@ -324,43 +330,45 @@ class Schedule:
         return ready
 
     def _dealt(self, case: Case) -> float:
-        """Return the makespan if tasks go to who is free first, among workers on such cores.
-
-        A task waits for nothing but its creation, a part of what its parent does.
-        """
+        """Return the makespan if tasks go to who is free first, of all or on such cores."""
         steps, graphs = self.steps, case.graphs or self._graphs
         base = np.append(0, np.cumsum([graph.n_tasks for graph in graphs]))
-        own = self.doing
-        task = (base[self.iteration] + self.task)[own]
-        known = self.task[own] >= 0
-        work = np.bincount(task[known], case.length_ps[known], base[-1])
+        task = (base[self.iteration] + self.task)[self.doing]
+        known, joins = self.task[self.doing] >= 0, np.zeros(base[-1], np.int64)
+        length = case.length_ps
+        if case.shared:  # what a task costs that is stolen is no part of it
+            length = np.where(
+                np.isin(steps.kind, (EventKind.ACQUIRE, EventKind.STEAL)), 0.0, length
+            )
+        joins[task[self.joins]] = steps.row[self.joins]
+        after = known & (joins[task] > 0) & (steps.row >= joins[task])
+        join, whole = (
+            np.asarray(np.bincount(task[rows], length[rows], base[-1]), np.float64)
+            for rows in (after, known)
+        )
         begun = np.flatnonzero(np.isin(steps.kind, (EventKind.TASK_START, EventKind.ACQUIRE)))
-        first = np.full(base[-1], -1)
         begun = begun[np.argsort(steps.row[begun], kind="stable")][::-1]
-        first[task[begun]] = begun
-        parent = np.full(base[-1], -1)
-        for start, graph in zip(base, graphs, strict=False):
-            of = np.repeat(np.arange(graph.n_tasks), np.diff(graph.child_ptr))
-            parent[start + graph.child] = start + of
-        made = self._created_after(case.length_ps, task, base)
-        order = np.argsort(np.where(first >= 0, steps.row[first], 0), kind="stable")
-        order = order[first[order] >= 0]
-        start, now = np.zeros(base[-1]), float(self.begin_ps[0])
+        worker, row = np.zeros(base[-1], np.int64), np.zeros(base[-1], np.int64)
+        worker[task[begun]], row[task[begun]] = steps.worker[begun], steps.row[begun]
+        created = self._created_after(length, task, base)
+        own = self._core_kind.astype(np.int64) * (not case.shared)
+        speed = self._speed if case.shared else np.ones(len(self._core_kind))
+        teams = [np.flatnonzero(own == kind).tolist() for kind in range(int(own.max()) + 1)]
+        now = end = float(self.begin_ps[0])
         gaps, least = np.append(case.gaps_ps, 0.0), self._least(case)
-        for place in range(len(gaps)):
-            mine = order[(order >= base[place]) & (order < base[place + 1])].tolist()
-            free = {
-                kind: [now] * int(count) for kind, count in enumerate(np.bincount(self._core_kind))
-            }
-            end = now
-            for each in mine:
-                above = parent[each]
-                ready = now if above < 0 else start[above] + made[each]
-                heap = free[int(self._core_kind[steps.worker[first[each]]])]
-                start[each] = max(heap[0], ready)
-                heapq.heapreplace(heap, start[each] + work[each])
-                end = max(end, start[each] + work[each])
-            end = max(end, now + least[place])
+        for place, graph in enumerate(graphs):
+            mine = slice(base[place], base[place + 1])
+            dealt = Dealt(
+                graph,
+                whole[mine] - join[mine] + case.taking_ps,
+                join[mine],
+                created[mine] + case.taking_ps,
+                graph.arrival_ps + self.late_ps[mine],
+                None if case.shared else row[mine],
+                own[worker[mine]],
+                speed[worker[mine]],
+            )
+            end = now + max(length_ps(dealt, teams, speed), least[place])
             now = end + gaps[place]
         return end
 

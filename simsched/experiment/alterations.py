@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from simsched.analysis.efficiency import FREE_BYTES_PER_S, ideal_machine
-from simsched.analysis.idle import FAILED
+from simsched.analysis.idle import FAILED, KEPT, NOT_GIVEN
 from simsched.analysis.metrics import memory_kinds
 from simsched.analysis.supply import BETWEEN, ON_ITS_WAY
 from simsched.analysis.waits import CACHE as CACHE_BEFORE
@@ -27,6 +27,7 @@ from simsched.analysis.waits import CONTROLLER, LINK
 from simsched.analysis.waterfall import (
     CACHE,
     IDLE,
+    MEMORY,
     MIGRATION,
     POOLS,
     REMOTE,
@@ -65,6 +66,8 @@ class Setting:
     workload: Workload
     #: None for one per hardware thread.
     workers: int | None
+    #: Whether tasks go to whoever is free first, whatever the policy says.
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -188,6 +191,40 @@ def memories(setting: Setting) -> Iterator[Alteration]:
             change = partial(_nearer_memory, kind=kind, factor=factor)
             if _differs(machine, change(machine)):
                 yield Alteration(f"{kind} latency", TIME[factor], _of_machine(change), unused=empty)
+
+
+@source
+def all_memory(setting: Setting) -> Iterator[Alteration | Missing]:
+    """Yield memory that nobody waits for."""
+    graphs = [setting.workload.graph, *filter(None, [setting.workload.init])]
+    if not any(len(graph.access_block) for graph in graphs):
+        yield Missing("memory", "no task accesses any")
+        return
+    yield Alteration("memory", TIME[FREE], _of_machine(_free_memory), (MEMORY,))
+
+
+def _free_memory(machine: Machine) -> Machine:
+    """Return a machine whose memory, and all on the way to it, takes no time."""
+    made = replace(
+        machine,
+        nodes=tuple(_faster(node, FREE) for node in machine.nodes),
+        controllers=tuple(_faster(each, FREE) for each in machine.controllers),
+        links=tuple(_faster(link, FREE) for link in machine.links),
+    )
+    for kind in kinds_of(node.kind for node in machine.nodes):
+        made = _nearer_memory(_changed_paths(made, kind, _free_path), kind, FREE)
+        made = _with_fronts(made, kind, _free_front)
+    return made
+
+
+def _free_path(path: Path) -> Path:
+    caps = tuple(FREE_BYTES_PER_S for _ in path.core_cap_bytes_per_s)
+    written = path.write_core_cap_bytes_per_s
+    return replace(path, core_cap_bytes_per_s=caps, write_core_cap_bytes_per_s=written and caps)
+
+
+def _free_front(cache: MemorySideCache) -> MemorySideCache:
+    return _sooner(_faster(cache, FREE), FREE)
 
 
 def _differs(machine: Machine, other: Machine) -> bool:
@@ -493,6 +530,17 @@ def more_workers(setting: Setting) -> Iterator[Alteration | Missing]:
         return
     for count in sorted({min(2 * now, most), most}):
         yield Alteration("workers", str(count), partial(replace, workers=count))
+
+
+@source
+def everybody(setting: Setting) -> Iterator[Alteration | Missing]:
+    """Yield ready tasks for whoever is free first."""
+    kinds = {group.kind for group in setting.machine.core_groups}
+    if len(kinds) > 1 or setting.workload.division is not None:
+        yield Missing("ready tasks", "not everybody can execute every task")
+    else:
+        gone = IDLE.format(KEPT), IDLE.format(NOT_GIVEN)
+        yield Alteration("ready tasks", "to whoever is free", partial(replace, shared=True), gone)
 
 
 @source

@@ -11,7 +11,7 @@ import numpy as np
 
 from simsched.analysis.idle import AWAITING
 from simsched.analysis.supply import ARRIVALS, DEPENDENCIES, UNFOLDING
-from simsched.analysis.waterfall import IDLE, SPAWN
+from simsched.analysis.waterfall import COMPUTE, IDLE, SPAWN
 from simsched.experiment.alterations import (
     FREE,
     TIME,
@@ -110,6 +110,42 @@ def _with_graphs(setting: Setting, change: Callable[[TaskGraph], TaskGraph]) -> 
     init = setting.workload.init
     workload = setting.workload.changed(change, init=init and change(init))
     return replace(setting, workload=workload)
+
+
+@source
+def computation(setting: Setting) -> Iterator[Alteration]:
+    """Yield tasks that compute nothing."""
+    if any(_computes(graph) for graph in _graphs(setting.workload)):
+        yield Alteration("computation of tasks", TIME[FREE], _without_computation, (COMPUTE,))
+
+
+def _computes(graph: TaskGraph) -> bool:
+    timed = graph.codelets is not None
+    return timed or any((ops[np.isfinite(ops)] > 0).any() for ops in (graph.ops, graph.join_ops))
+
+
+def _without_computation(setting: Setting) -> Setting:
+    """Return a run in which tasks access their data only."""
+    timings = {
+        codelet: {kind: faster_codelet(sizes, FREE) for kind, sizes in by.items()}
+        for codelet, by in setting.machine.timings.items()
+    }
+
+    def idle(graph: TaskGraph) -> TaskGraph:
+        everybody = np.ones(graph.n_tasks, bool)
+        ops, joins = (_divided(each, everybody, FREE) for each in (graph.ops, graph.join_ops))
+        return replace(graph, ops=ops, join_ops=joins)
+
+    made = _with_graphs(replace(setting, machine=replace(setting.machine, timings=timings)), idle)
+    division = made.workload.division
+    if division is not None:
+        every = np.ones(made.workload.graph.n_tasks, bool)
+        division = replace(
+            division,
+            fixed_ops=_divided(division.fixed_ops, every, FREE),
+            unit_ops=_divided(division.unit_ops, every, FREE),
+        )
+    return replace(made, workload=replace(made.workload, division=division))
 
 
 @source

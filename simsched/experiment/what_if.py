@@ -34,6 +34,7 @@ from simsched.experiment.frames import with_units
 from simsched.experiment.inputs import GivenWorkload
 from simsched.experiment.pool import Listener, available_cores
 from simsched.experiment.progress import Silent
+from simsched.experiment.shared_pool import SharedPool
 from simsched.experiment.summary import Estimate, estimate
 from simsched.files.errors import SimschedError
 from simsched.files.units import PER_PS
@@ -311,6 +312,7 @@ def _varied(cell: Cell, made: Setting) -> Run:
             machine_model=made.machine,
             workload_source=GivenWorkload(made.workload, ""),
             workers=made.workers,
+            policy_model=SharedPool(of=cell.policy_model) if made.shared else cell.policy_model,
         )
     )
 
@@ -318,19 +320,20 @@ def _varied(cell: Cell, made: Setting) -> Run:
 def predictions(cell: Cell, changes: Sequence[Alteration]) -> Iterator[tuple[Alteration, int]]:
     """Yield changes with the makespans that the schedule of the unchanged run predicts.
 
-    There is none for other workers, and for what cannot be done to the program as the policy's
-    runtime executes it.
+    There is none for other workers, for what cannot be done to the program as the policy's runtime
+    executes it, and for tasks with data that others execute.
     """
     run = repeated_run(cell, events=True)
     schedule = Schedule(run)
     lengths = Lengths(run, schedule)
     known, cases = [], []
     setting = Setting(run.machine, run.workload, cell.workers)
+    has_data = run.workload.init is not None or len(run.workload.graph.access_block) > 0
     for change in changes:
         with suppress(SimschedError):
             made = change.made(setting)
-            if made.workers == setting.workers:
-                cases.append(lengths.case(made.machine, made.workload))
+            if made.workers == setting.workers and not (made.shared and has_data):
+                cases.append(lengths.case(made.machine, made.workload, shared=made.shared))
                 known.append(change)
     for change, makespan in zip(known, schedule.makespans_ps(cases).tolist(), strict=True):
         yield change, round(makespan)

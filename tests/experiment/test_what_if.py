@@ -337,3 +337,64 @@ def test_classes_without_work_do_not_apply() -> None:
     (why,) = (each.why for each in made.missing if each.what == "tasks empty")
     assert why == "they neither compute nor access anything"
     assert times(made, "tasks full", "none") == 0.0
+
+
+def test_tasks_that_compute_nothing_and_memory_that_nobody_waits_for() -> None:
+    # A task computes for 2 ms while it reads for 5 ms, another one the other way round.
+    rows = [(task, task, read, 0, 0) for task, read in enumerate((50 * MB, 20 * MB))]
+    graph = build_graph(
+        [2e6, 5e6],
+        accessed=listed_accesses(rows, 2),
+        block_bytes=[50 * MB, 20 * MB],
+        successors=adjacency([0], [1], 2),
+    )
+    machine = make_machine(
+        domains=1,
+        cores_per_domain=1,
+        dram_bandwidth_bytes_per_s=1e11,
+        core_cap_bytes_per_s=1e10,
+    )
+    made = found(machine, Workload("two", graph))
+    assert made.unchanged.before_ps[0] == pytest.approx(10e9, rel=1e-3)
+    for what, left in (("computation of tasks", 7e9), ("memory", 7e9)):
+        assert gain(made, what, "none").after_ps[0] == pytest.approx(left, rel=1e-3)
+        assert gain(made, what, "none").predicted_ps[0] == pytest.approx(left, rel=1e-3)
+    assert gain(made, "computation of tasks", "none").removes == ("compute",)
+    assert gain(made, "memory", "none").removes == ("memory",)
+
+
+def test_ready_tasks_for_whoever_is_free() -> None:
+    # Eight tasks of 1 ms for four workers, of which one may take them.
+    machine, graph = make_machine(domains=1, cores_per_domain=4), build_graph([1e6] * 8)
+    made = found(machine, Workload("eight", graph), "single_thread")
+    assert times(made, "ready tasks", "to whoever is free") == 0.25
+    assert expected(made, "ready tasks", "to whoever is free") == 0.25
+    # A chain has nothing for anybody else.
+    made = found(machine, chain(10), "single_thread")
+    assert times(made, "ready tasks", "to whoever is free") == 1.0
+    assert expected(made, "ready tasks", "to whoever is free") == 1.0
+    # Where others execute a task, its data lie elsewhere.
+    made = found(machine, readers(8), "single_thread")
+    assert gain(made, "ready tasks", "to whoever is free").predicted_ps == ()
+
+
+def test_hits_behind_flows_are_hidden_by_computation_once_there_are_no_flows() -> None:
+    # A MB is read in 1 ms and kept; then two are, of which one hits in 1 ms behind the other one's
+    # flow of 1 ms, while the task computes for 1.5 ms.
+    graph = build_graph(
+        [0.0, 1.5e6],
+        accessed=listed_accesses([(0, 0, MB, 0, 0), (1, 0, 2 * MB, 0, 0)], 2),
+        block_bytes=[2 * MB],
+        successors=adjacency([0], [1], 2),
+    )
+    machine = make_machine(
+        domains=1,
+        cores_per_domain=1,
+        dram_bandwidth_bytes_per_s=1e9,
+        caches=[("L1", 8 * MB, 1e9, 0, 1)],
+    )
+    made = found(machine, Workload("two", graph))
+    assert made.unchanged.before_ps[0] == pytest.approx(3e9, rel=1e-3)
+    free = gain(made, "memory", "none")
+    assert free.after_ps[0] == pytest.approx(1.5e9, rel=1e-3)
+    assert free.predicted_ps[0] == pytest.approx(1.5e9, rel=1e-3)
