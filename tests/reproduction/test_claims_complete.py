@@ -32,7 +32,8 @@ WORST_CASES = {
 }
 
 
-#: Published beside rows: figure 7.9, of which rows have one of three sweeps; sections 3.2, 9.6 and 5.1.
+#: Published beside rows: figure 7.9, of which rows have one of three sweeps; sections 3.2 and 9.6
+#: of BATS, 5.1 of LAWS.
 NOT_AMONG_THE_ROWS = {"mr-p05", "mr-p06", "bats_f4c", "bats_f15_cilk_h", "laws14.fig7.laws_vs_cilk"}
 
 
