@@ -110,19 +110,23 @@ def write_run(instance: Instance, path: Path) -> int:
     return int(run.summary.n_tasks)
 
 
-def build(folder: Path) -> Path:
-    """Compile kernel and program with the flags of the installed kernel.
+def find_compiler() -> str:
+    """Return the C compiler.
 
     Raises
     ------
     UnavailableError
-        There is no compiler or no valgrind.
+        There is none.
     """
     compiler = shutil.which(os.environ.get("CC", "cc").split()[0])
     if compiler is None:
         raise UnavailableError("there is no C compiler")
-    if shutil.which("valgrind") is None:
-        raise UnavailableError("valgrind is not installed")
+    return compiler
+
+
+def build(folder: Path) -> Path:
+    """Compile kernel and program with the flags of the installed kernel; as find_compiler()."""
+    compiler = find_compiler()
     program = folder / "replay"
     flags = [*str(build_config()["flags"]).split(), "-std=c11", "-fPIC", "-fvisibility=hidden"]
     sources = map(str, [HERE / "replay.c", *sorted(KERNEL.rglob("*.c"))])
@@ -150,6 +154,8 @@ def measure() -> dict[str, Any]:
     """Return what is recorded: compiler, flags, machine type and instructions per task."""
     figures = {}
     compiler = ""
+    if shutil.which("valgrind") is None:
+        raise UnavailableError("valgrind is not installed")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         program = build(folder)

@@ -6,10 +6,13 @@
  * The file consists of named arrays as benchmarks/instructions.py writes them: a 64-byte name, the number of bytes, the
  * number of items, and the data, padded to 8 bytes. Random numbers are the program's own: counts do not depend on NumPy.
  */
+#define _POSIX_C_SOURCE 199309L
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ssk.h"
 
@@ -237,21 +240,50 @@ static void fill_plan(ssk_plan_t *r, const file_t *file, const char *part, int32
     ARRAY(r->sample_offset_bytes, "plan.sample_offset_bytes");
 }
 
-/* What is counted; it stays one function, whatever is inlined into it. */
+/* What is counted stays one function, whatever is inlined into it. */
 #if defined(__GNUC__) && !defined(__clang__)
-__attribute__((noipa))
+#define COUNTED __attribute__((noipa))
 #else
-__attribute__((noinline))
+#define COUNTED __attribute__((noinline))
 #endif
-int counted_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *graph, const ssk_plan_t *plan, int last);
 
-int counted_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *graph, const ssk_plan_t *plan, int last)
+enum { CHUNK = 100 };
+
+/* Handles the events of an iteration; returns their number, rounded up to whole chunks. */
+COUNTED int64_t counted_events(ssk_sim_t *sim, int *status);
+
+int64_t counted_events(ssk_sim_t *sim, int *status)
+{
+    int64_t n = 0;
+    for (*status = SSK_MORE; *status == SSK_MORE; n += CHUNK)
+        *status = ssk_sim_run(sim, CHUNK);
+    return n;
+}
+
+static double cpu_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
+}
+
+typedef struct {
+    int64_t events;
+    double ns;
+} effort_t;
+
+COUNTED int counted_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *graph, const ssk_plan_t *plan, int last,
+                              effort_t *effort);
+
+int counted_iteration(ssk_sim_t *sim, int32_t number, const ssk_graph_t *graph, const ssk_plan_t *plan, int last,
+                      effort_t *effort)
 {
     int status = ssk_sim_begin_iteration(sim, number, graph, plan, last);
-    if (status == SSK_OK)
-        status = SSK_MORE;
-    while (status == SSK_MORE)
-        status = ssk_sim_run(sim, 100000);
+    if (status != SSK_OK)
+        return status;
+    double begin = cpu_ns();
+    effort->events += counted_events(sim, &status);
+    effort->ns += cpu_ns() - begin;
     return status;
 }
 
@@ -266,6 +298,7 @@ int main(int argc, char **argv)
     ssk_flaw_t flaw = {NULL, -1};
     ssk_sim_t *sim = NULL;
     uint64_t states[2] = {1, 2};
+    effort_t effort = {0, 0.0};
     fill_problem(&problem, &file, "problem");
     problem.progress_limit_ps = SSK_NEVER;
     problem.victim_stream = (ssk_random_t){&states[0], splitmix};
@@ -282,12 +315,13 @@ int main(int argc, char **argv)
         fill_graph(&graph, &file, part);
         fill_plan(&plan, &file, part, problem.n_blocks);
         int32_t index = (int32_t)number(&file, part, "number");
-        int status = counted_iteration(sim, index, &graph, &plan, i == iterations - 1);
+        int status = counted_iteration(sim, index, &graph, &plan, i == iterations - 1, &effort);
         if (status != SSK_OK)
             fail("run failed", ssk_message(status));
     }
     ssk_summary_t summary = ssk_sim_summary(sim);
-    printf("{\"tasks\": %lld, \"compiler\": \"%s\"}\n", (long long)summary.counters.n_tasks, ssk_compiler());
+    printf("{\"tasks\": %lld, \"events\": %lld, \"ns\": %.3f, \"compiler\": \"%s\"}\n",
+           (long long)summary.counters.n_tasks, (long long)effort.events, effort.ns / (double)effort.events, ssk_compiler());
     ssk_sim_free(sim);
     free(file.data);
     return 0;
