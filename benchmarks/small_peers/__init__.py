@@ -1,0 +1,1 @@
+"""Peers of benchmarks/small.py, which run under Pythons that have them."""
