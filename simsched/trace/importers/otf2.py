@@ -74,7 +74,10 @@ def read_otf2(path: Path, *, regions: str = "*") -> Recording:
     with _quiet(), _as_ours(path), _opened(package.Reader, anchor) as trace:
         resolution = int(trace.definitions.clock_properties.timer_resolution)
         stacks: dict[Thread, list[tuple[int, str, int]]] = {}
+        most_events = _bytes_beside(anchor)
         for number, (location, event) in enumerate(trace.events):
+            if number >= most_events:  # read from beyond the end of a damaged file
+                raise TraceError(f"{path}: found more events than its files have bytes")
             kind = type(event).__name__
             if kind not in ("Enter", "Leave"):
                 found.others[kind] += 1
@@ -142,6 +145,13 @@ def _check_anchor(path: Path, anchor: Path) -> None:
             f"{path}: not OTF2 as its library reads it: {ANCHOR} states {stated} properties in "
             f"{len(data)} bytes"
         )
+
+
+def _bytes_beside(anchor: Path) -> int:
+    """Return the size of an archive's files, which have no event in less than a byte."""
+    inside = anchor.with_suffix("")
+    files = [*anchor.parent.iterdir(), *(inside.iterdir() if inside.is_dir() else ())]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 @contextmanager

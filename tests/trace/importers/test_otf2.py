@@ -81,6 +81,16 @@ def test_an_anchor_cannot_ask_for_memory(end, order, trace):
         import_recording(trace)
 
 
+def test_what_the_library_reads_beyond_the_end_of_a_file_is_refused(trace, monkeypatch):
+    """After many archives it gives a hundred thousand events for some that are damaged."""
+    otf2 = pytest.importorskip("otf2")
+    with otf2.reader.open(str(trace / "traces.otf2")) as opened:
+        events = list(opened.events)
+    monkeypatch.setattr(otf2.reader.Reader, "events", events * 1000)
+    with pytest.raises(TraceError, match="found more events than its files have bytes"):
+        import_recording(trace)
+
+
 def test_without_the_package_it_is_said_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "otf2", None)
     (tmp_path / "traces.otf2").write_bytes(b"\x03BOTF2\x00")
