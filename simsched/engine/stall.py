@@ -15,6 +15,10 @@ PROGRESS_LIMIT_S = 86_400.0
 MAX_PROGRESS_LIMIT_S = 4e6  #: beyond which the simulated time itself would end
 TOO_LONG = "the simulated time exceeds 2**62 ps (53 days)"
 SHOWN = 5  #: tasks that a message names
+#: Events at one instant without an end of a task after which time stands still, beside as many for
+#: each task and access as there are workers and `EVENTS_OF_TASK`.
+MOST_AT_ONCE = 10_000
+EVENTS_OF_TASK = 64
 
 
 def explain_stall(
@@ -34,7 +38,7 @@ def explain_stall(
     `pending` counts unfinished predecessors and awaited creations of successors, plus 1 for a task
     that is not created, `outstanding` joined children that have not ended; the pool that holds a
     task is -1 when none does. Something still happens where `limit_ps` says for how long no task
-    has ended.
+    has ended; 0 where time stands still.
     """
     executed = _executed(state, n_workers)
     waiting = np.flatnonzero(started != ENDED)
@@ -96,6 +100,10 @@ def _begin(state: EngineState, n_left: int, limit_ps: int | None) -> str:
     now = f"at {_seconds(state.now_ps())} with {plural(n_left, 'task')} left"
     if limit_ps is None:
         return f"the run has stalled {now}"
+    if limit_ps == 0:
+        return (
+            f"the run is given up {now}, since the policy decides without end and time stands still"
+        )
     return (
         f"the run is given up {now}, since no task ends for {_seconds(limit_ps)} (progress_limit_s)"
     )

@@ -15,7 +15,7 @@ from simsched.engine.run import simulate
 from simsched.files.errors import ConfigurationError, SimschedError, StalledError
 from simsched.machine.model import Change
 from simsched.machine.synthetic import make_machine
-from simsched.policy.contract.base import HookView
+from simsched.policy.contract.base import HookView, Preempt
 from simsched.workload.builder import adjacency, build_graph
 from simsched.workload.graph import TaskGraph, Workload
 
@@ -98,6 +98,39 @@ def test_who_has_failed_is_named(backend: str) -> None:
     one = replace(MACHINE, changes=(Change(2 * 10**12, (0,), 0.0),))
     with pytest.raises(StalledError, match=r"1 of 2 workers have failed \(0\); worker 1 executes"):
         simulate(one, program, Looking(), backend=backend, progress_limit_s=2.5)
+
+
+class Snatching(CentralQueue):
+    """Who has nothing to do takes the task of another worker, who has nothing to do then."""
+
+    def on_idle(self, view: HookView, state: Any, worker: int) -> Preempt | None:
+        if view.live.running_task(1 - worker) < 0:
+            return None
+        return Preempt(1 - worker, worker)
+
+
+def test_who_decides_without_end_is_given_up() -> None:
+    # The first task ends after 1 s; what is left of the second one then has no cost to move.
+    program = Workload("program", build_graph([1e9, 5e9]))
+    said = []
+    for backend in ("native", "simpy"):
+        with pytest.raises(StalledError) as raised:
+            simulate(MACHINE, program, Snatching(), backend=backend)
+        said.append(str(raised.value))
+    assert said[0] == said[1]
+    assert said[0].startswith(
+        "the run is given up at 1 s with 1 task left, since the policy decides without end and "
+        "time stands still: worker "
+    )
+
+
+def test_much_at_one_instant_is_no_standstill(backend: str) -> None:
+    """Twenty thousand children are created at once; none of them ends before the last."""
+    n = 20_000
+    children = adjacency([0] * n, range(1, n + 1), n + 1)
+    graph = build_graph([0.0, *[1e9] * n], children=children)
+    done = simulate(MACHINE, Workload("program", graph), CentralQueue(), backend=backend)
+    assert done.summary.makespan_ps == n // 2 * 10**12
 
 
 @pytest.mark.parametrize("limit_s", [0.0, -1.0, 1e-13, 5e6, float("nan"), float("inf")])

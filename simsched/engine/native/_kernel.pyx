@@ -273,9 +273,10 @@ cdef class NativeBackend:
             raise raised
         if status == SSK_ERR_STALLED:
             raise StalledError(explain_stall(self, self.problem.n_workers, self.graph, **self.waiting_state()))
-        if status == SSK_ERR_PROGRESS:
+        if status == SSK_ERR_PROGRESS or status == SSK_ERR_INSTANT:
+            limit_ps = self.problem.progress_limit_ps if status == SSK_ERR_PROGRESS else 0
             raise StalledError(
-                explain_stall(self, self.problem.n_workers, self.graph, **self.waiting_state(), limit_ps=self.problem.progress_limit_ps)
+                explain_stall(self, self.problem.n_workers, self.graph, **self.waiting_state(), limit_ps=limit_ps)
             )
         if status == SSK_ERR_TIME:
             raise ModelError(TOO_LONG)

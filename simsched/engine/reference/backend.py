@@ -34,7 +34,13 @@ from simsched.engine.reference.sharing import NEVER, Sharing
 from simsched.engine.reference.tasks import Tasks
 from simsched.engine.reference.wakes import Wakes
 from simsched.engine.reference.worker import Worker
-from simsched.engine.stall import NOT_STARTED, TOO_LONG, explain_stall
+from simsched.engine.stall import (
+    EVENTS_OF_TASK,
+    MOST_AT_ONCE,
+    NOT_STARTED,
+    TOO_LONG,
+    explain_stall,
+)
 from simsched.files.errors import ModelError, PolicyError, StalledError
 from simsched.trace.schema import NONE, EventKind, Summary, Trace
 from simsched.trace.sink import EventSink
@@ -73,6 +79,7 @@ class SimpyBackend:
         self.looks = Looks(problem.timer_period_ps)
         self._boundary_ps: int | None = None
         self._deadline_ps = 0  # the run is given up then unless a task ends or arrives before
+        self._at_once = 0  # events at the present instant since a task has ended or arrived
         self._moves: list[tuple[int, int]] = []
         self.copies = Copies(self) if problem.copies_data else None
         self.workers = [Worker(self, self.copies, n) for n in range(problem.n_workers)]
@@ -189,6 +196,9 @@ class SimpyBackend:
                 raise self._out_of_time(time)
             if time > self.now and self._put_off_look(kind):
                 continue
+            self._at_once = 0 if time > self.now else self._at_once + 1
+            if self._stands_still():
+                raise StalledError(self._explain_stall(limit_ps=0))
             yield self.env.timeout(time - self.now)
             self.looks.happened += 1
             self.lag = 0.0
@@ -286,6 +296,13 @@ class SimpyBackend:
         """Return whether the next event comes too long after the last end of a task."""
         return time >= self._deadline_ps and not (self.has_ended or self._arrivals)
 
+    def _stands_still(self) -> bool:
+        """Return whether more happens at one instant than workers, tasks and accesses explain."""
+        if self._at_once <= MOST_AT_ONCE or self.has_ended:
+            return False
+        explained = self.graph.n_tasks + int(self.graph.access_ptr[-1])
+        return self._at_once > MOST_AT_ONCE + (len(self.workers) + EVENTS_OF_TASK) * explained
+
     def _out_of_time(self, time: int) -> StalledError | ModelError:
         """Return the error for a run in which no event is left before the end of time."""
         if time < NEVER:
@@ -298,6 +315,7 @@ class SimpyBackend:
     def _note_progress(self) -> None:
         """Put off the time when the run is given up."""
         self._deadline_ps = self.now + self.problem.progress_limit_ps
+        self._at_once = 0
 
     def note_end_of_task(self, worker: int) -> None:
         """Put off the time when the run is given up; note who may have ended the last task."""

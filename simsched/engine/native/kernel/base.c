@@ -50,6 +50,7 @@ const char *ssk_message(int code)
     case SSK_ERR_DECISION: return "a hook's decision is not allowed";
     case SSK_ERR_MIGRATION: return "a migrated block finds no room";
     case SSK_ERR_PROGRESS: return "no task has ended for too long";
+    case SSK_ERR_INSTANT: return "time stands still";
     case SSK_ERR_TIME: return "the simulated time exceeds 2**62 ps";
     case SSK_ERR_INVARIANT: return "an invariant of the kernel is violated";
     case SSK_ERR_ARGUMENT: return "malformed argument or call at the wrong time";

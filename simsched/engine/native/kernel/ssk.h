@@ -49,6 +49,7 @@ enum {
     SSK_ERR_INVARIANT = -9,     /* ssk_sim_verify() found a contradiction */
     SSK_ERR_TOO_LARGE = -11,    /* blocks of one task: failure.bytes, .node */
     SSK_ERR_PROGRESS = -12,     /* no task has ended for the problem's progress_limit_ps */
+    SSK_ERR_INSTANT = -13,      /* no task has ended at this instant, for too many events */
     SSK_ERR_ARGUMENT = -10      /* malformed argument or call at the wrong time: failure.flaw */
 };
 

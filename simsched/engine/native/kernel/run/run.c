@@ -17,6 +17,8 @@ enum { FLOW, TIMER, ARRIVAL, LANDING, WAKE, BOUNDARY, POLICY, CHANGE }; /* from 
 
 /* Steps by which a look is put off at a time where events are written down. */
 static const int64_t MOST_LEFT_OUT = 1 << 20;
+/* When time stands still; also in simsched/engine/stall.py. */
+static const int64_t MOST_AT_ONCE = 10000, EVENTS_OF_TASK = 64;
 
 int ssk_fail(ssk_sim_t *sim, int code)
 {
@@ -43,6 +45,14 @@ static bool is_given_up(const ssk_sim_t *sim, int64_t time)
 {
     return time >= sim->deadline_ps && sim->phase == SSK_PHASE_TASKS &&
            sim->rare_time[SSK_RARE_ARRIVAL] == SSK_NO_TIMER;
+}
+
+/* Tells whether more happens at one instant, without an end of a task, than workers, tasks and accesses explain. */
+static bool stands_still(const ssk_sim_t *sim)
+{
+    int64_t n_tasks = sim->graph.n_tasks, n_accesses = sim->graph.access_ptr[n_tasks];
+    int64_t explained = (sim->problem.n_workers + EVENTS_OF_TASK) * (n_tasks + n_accesses);
+    return sim->phase == SSK_PHASE_TASKS && sim->n_at_once > MOST_AT_ONCE + explained;
 }
 
 /* Returns the kind of the next event; *time_ret is its time and, for a flow, *worker_ret its worker. */
@@ -161,6 +171,9 @@ static int handle_next(ssk_sim_t *sim)
             return ssk_fail(sim, SSK_ERR_PROGRESS);
     }
     assert(time >= sim->now);
+    sim->n_at_once = time > sim->now ? 0 : sim->n_at_once + 1;
+    if (sim->n_at_once > MOST_AT_ONCE && stands_still(sim))
+        return ssk_fail(sim, SSK_ERR_INSTANT);
     sim->now = time;
     sim->lag = 0.0;
     sim->events_handled++;

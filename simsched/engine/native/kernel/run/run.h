@@ -10,6 +10,7 @@ int ssk_fail(ssk_sim_t *sim, int code);
 static inline void ssk_note_progress(ssk_sim_t *sim)
 {
     sim->deadline_ps = ssk_add_ps(sim->now, sim->problem.progress_limit_ps);
+    sim->n_at_once = 0;
 }
 
 /* Records a trace event of the present instant. */

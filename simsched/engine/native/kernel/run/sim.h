@@ -187,6 +187,7 @@ struct ssk_sim {
     /* when the policy's timer has last been told to rest, its steps from there on (0 without), what had happened then */
     int64_t rest_from_ps, rest_step_ps, rest_happened;
     int64_t deadline_ps;  /* the run is given up then unless a task ends or arrives before; at most SSK_NEVER */
+    int64_t n_at_once;    /* events at the present instant since a task has ended or arrived */
     int32_t n_duplicates; /* executions of tasks beyond one each, at present */
     int32_t n_awaiting;   /* workers that wait inside a task for the end of another one */
     bool has_failed;
