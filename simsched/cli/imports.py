@@ -209,7 +209,7 @@ def _are_facts(paths: list[Path], format_name: str | None, is_machine: bool) -> 
     if format_name is not None:
         return format_name in fact_formats()
     missing = [path for path in paths if not is_there(path)]
-    if missing and len(paths) > 1:
+    if missing:
         raise ConfigurationError(unreadable(missing[0], FileNotFoundError()))
     files = [path for path in paths if is_there(path) and not path.is_dir()]
     return (is_machine and bool(files)) or any(recognised(path) is not None for path in files)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,20 +61,14 @@ def _blame(error: BaseException, policy: Policy, name: str) -> str | None:
 
 
 def _missing(error: BaseException, frames: traceback.StackSummary, cls: type[Policy]) -> str:
-    """Return which method is missing or takes other arguments, nothing when that is not the reason.
+    """Return which method is missing, nothing when that is not the reason.
 
-    Both show in the caller: nothing of the policy's file has been executed.
+    It shows in the caller: nothing of the policy's file has been executed.
     """
-    base, last = _source(Policy), frames[-1]
-    if isinstance(error, NotImplementedError) and Path(last.filename).resolve() == base:
+    last = frames[-1]
+    if isinstance(error, NotImplementedError) and Path(last.filename).resolve() == _source(Policy):
         return f": {missing_method(cls, last.name)}"
-    match = re.match(r"(?:\w+\.)*(\w+)\(\) (?:takes|missing|got)", str(error))
-    name = match[1] if match and isinstance(error, TypeError) else ""
-    method = getattr(cls, name, None)
-    if method is None or method is getattr(Policy, name, method):
-        return ""
-    line = inspect.unwrap(method).__code__.co_firstlineno
-    return f":{line}: {name}: {error}, accepted: def {_signature(name)}"
+    return ""
 
 
 def missing_method(cls: type[Policy], name: str) -> str:

@@ -80,6 +80,18 @@ def located(name: str, base: Path) -> Path:
     return next(filter(is_there, places), missing)
 
 
+def located_code(spec: str, base: Path) -> str:
+    """Return a name; of ``FILE.py`` and ``FILE.py:NAME`` with the place of the file.
+
+    See :func:`located`.
+    """
+    if not is_file_spec(spec):
+        return spec
+    file, name = split_file_spec(spec)
+    found = located(str(file), base)
+    return f"{found}:{name}" if name else str(found)
+
+
 @lru_cache(maxsize=64)
 def _loaded(name: str | Path, _stamp: float, changes: str) -> Machine:
     return load_machine(name, json.loads(changes))
@@ -271,10 +283,8 @@ def workload_source(entry: WorkloadEntry, base: Path) -> WorkloadSource:
     name = str(entry.name)
     presets, generators = list_presets(), [item.name for item in list_workloads()]
     if is_file_spec(name):
-        file, chosen = split_file_spec(name)
-        beside = located(str(file), base)
-        file = (beside if is_there(beside) else file).absolute()
-        name = f"{file}:{find_workload(f'{file}:{chosen}' if chosen else str(file)).name}"
+        spec = located_code(name, base)
+        name = f"{split_file_spec(spec)[0].absolute()}:{find_workload(spec).name}"
     elif name not in presets and name not in generators and not is_preset_file(name):
         raise ConfigurationError(unknown_name("workload", name, [*presets, *generators]))
     generator = name

@@ -18,7 +18,7 @@ from simsched.analysis.metrics import metric_names
 from simsched.experiment.cells import MEASURED, Cell
 from simsched.experiment.fingerprint import content_key, machine_digest, policy_digest
 from simsched.experiment.given import given
-from simsched.experiment.inputs import build_machine, workload_source
+from simsched.experiment.inputs import build_machine, located_code, workload_source
 from simsched.experiment.overrides import (
     Change,
     Changed,
@@ -317,7 +317,8 @@ class _Builder:
 
     def _policy(self, entry: PolicyEntry, loc: KeyPath) -> tuple[Policy, str]:
         made: Policy | None = self._objects.get(loc)
-        made = make_policy(entry.name, entry.parameters) if made is None else made
+        if made is None:
+            made = make_policy(located_code(entry.name, self.base), entry.parameters)
         return made, policy_digest(made)
 
     def _refuse_changed(self, document: Document) -> None:

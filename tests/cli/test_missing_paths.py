@@ -33,6 +33,7 @@ def folder(tmp_path: Path, experiment: Path) -> Path:
         ("export rn.parquet o.json", "run.parquet"),
         ("export grap.dot o.dot", "graph.dot"),
         ("import trac.json", "trace.json"),
+        ("import hst.txt -o new.yaml", "host.yaml"),
         ("list policies --fits grap.dot,host.yaml", "graph.dot"),
         ("measure smal.yaml", "small.yaml"),
         ("metg smal.yaml", "small.yaml"),

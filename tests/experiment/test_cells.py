@@ -32,6 +32,25 @@ def check(data: dict[str, Any]) -> None:
     check_runs(Study.from_yaml(Document(None, data)))
 
 
+def test_policies_in_files_lie_beside_the_experiment_or_in_the_working_directory(
+    make_plain: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines and workloads of an experiment were found from elsewhere, its policies were not."""
+    text = (
+        "from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing\n"
+        "class {}(RandomStealing):\n    pass\n"
+    )
+    for folder, name in (("mine", "Mine"), ("here", "Here")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / f"{folder}.py").write_text(text.format(name))
+    (tmp_path / "here" / "mine.py").write_text(text.format("Other"))
+    monkeypatch.chdir(tmp_path / "here")
+    found = cells(make_plain(policies=["./mine.py:Mine", "here.py"]), tmp_path / "mine")
+    assert {type(cell.policy_model).__name__ for cell in found} == {"Mine", "Here"}
+    with pytest.raises(ConfigurationError, match=r"mine/nowhere\.py: no such file"):
+        cells(make_plain(policies=["nowhere.py"]), tmp_path / "mine")
+
+
 def test_cells_are_the_product_in_a_fixed_order(make_plain: Any) -> None:
     found = cells(make_plain())
     assert [(cell.policy, cell.seed) for cell in found] == [

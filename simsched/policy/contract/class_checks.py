@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from dataclasses import Field
+from typing import Any
 
 from simsched.files.errors import ConfigurationError, nearest_hint
 from simsched.policy.contract.compiled import COMPILED_HOOKS
 
 
 def mistake(cls: type, contract: type) -> str | None:
-    """Return what a policy class has that nobody will ever look at.
+    """Return what a policy class has that nobody will ever look at, or nobody can call.
 
     Parameters
     ----------
@@ -42,10 +45,32 @@ def mistake(cls: type, contract: type) -> str | None:
                     f"method {name}: found a compiled hook, accepted one in Python; "
                     f"compiled can be: {', '.join(COMPILED_HOOKS)}"
                 )
+            called = vars(contract).get(name)
+            if inspect.isfunction(called) and not _can_take(value, _n_arguments(called)):
+                return f"method {name}: found {_written(value)}, accepted {_written(called)}"
     timed = cls.on_timer is not contract.on_timer  # type: ignore[attr-defined]
     if timed and not any("timer_period_s" in vars(each) for each in own):
         return "on_timer is never called: timer_period_s is missing, accepted: seconds above 0"
     return None
+
+
+def _can_take(value: object, n_arguments: int) -> bool:
+    """Say whether a method takes so many arguments; what is no plain function may take any."""
+    if not inspect.isfunction(value) or hasattr(value, "is_compiled") or value.__name__[:2] == "__":
+        return True
+    most, spare = _n_arguments(value), len(value.__defaults__ or ())
+    is_open = value.__code__.co_flags & inspect.CO_VARARGS
+    return most - spare <= n_arguments and (n_arguments <= most or bool(is_open))
+
+
+def _n_arguments(function: Callable[..., Any]) -> int:
+    """Return how many arguments a function takes by position."""
+    return function.__code__.co_argcount
+
+
+def _written(function: Callable[..., Any]) -> str:
+    """Return the names of the arguments of a function as in its definition."""
+    return f"({', '.join(inspect.signature(function).parameters)})"
 
 
 def check_class(cls: type, contract: type, name: str) -> None:
