@@ -1,11 +1,12 @@
 """Where one policy takes far longer than another: a search for small programs and machines.
 
-A candidate is a program of at most `MOST_TASKS` tasks (:mod:`simsched.experiment.duel_programs`) on
-a machine of a few cores (:mod:`simsched.experiment.duel_machines`) that both policies fit. Its
-ratio is that of the makespans on the native engine, for the first seed; where that is enough, it is
-the smallest one of all seeds. Random candidates are changed step by step, and a change is kept if
-the ratio grows, or at random if it falls a little (simulated annealing); where nothing grows any
-more, the search begins anew. What has been found is made simpler as long as the ratio is enough.
+A candidate is a program of at most `MOST_TASKS` tasks on a machine of a few cores that both
+policies fit. It is of the first kind (:mod:`simsched.experiment.duel_kinds`) that has what both
+need. Its ratio is that of the makespans on the native engine, for the first seed; where that is
+enough, it is the smallest one of all seeds. Random candidates are changed step by step, and a
+change is kept if the ratio grows, or at random if it falls a little (simulated annealing); where
+nothing grows any more, the search begins anew. What has been found is made simpler as long as the
+ratio is enough.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
@@ -26,67 +27,34 @@ from simsched.engine.fit import rehearse, stated
 from simsched.engine.run import simulate
 from simsched.experiment.blame import explained
 from simsched.experiment.compare import Difference, measure_side
-from simsched.experiment.duel_machines import Rig, changed_rig, random_rig
-from simsched.experiment.duel_programs import Draws, Sketch
+from simsched.experiment.duel_kinds import KINDS, Candidate, CandidateDraws, Kind
+from simsched.experiment.duel_programs import PROGRAM
 from simsched.experiment.runner import directories
 from simsched.experiment.study import Study
 from simsched.files.atomic import write_bytes, write_text
 from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.yaml_reader import read_document
-from simsched.machine.load import load_machine
 from simsched.machine.model import Machine
 from simsched.machine.written import document_yaml
 from simsched.names.user_code import is_file_spec
 from simsched.policy import make_policy
 from simsched.policy.contract.base import Policy
 from simsched.workload.graph import Workload
-from simsched.workload.graph_files import read_graph_file
-from simsched.workload.importers import write_dot
 
 SEEDS = 3  #: with each of which a candidate has to hold
 #: Tries after which policies are refused that both fitted none.
 MOST_MISFITS = 30
+#: Random candidates of a kind, one of which has what both policies need, or it is not for them.
+PROBES = 60
 REDRAWS = 20  #: random candidates for one try, where they lack what a policy says that it needs
 STARTS = 12  #: random candidates, of which the best is changed
 PATIENCE = 120  #: changes without a larger ratio, until the search begins anew
 #: A change is kept with probability exp(-d / `WARMTH`) if the logarithm of the ratio falls by d.
 WARMTH = 0.02
 LEAST_GAIN = 1.001
-#: A run in which no task ends for so long is given up.
-PROGRESS_LIMIT_S = 10.0
-PROGRAM, MACHINE, EXPERIMENT = "program.dot", "machine.yaml", "duel.yaml"
+MACHINE, EXPERIMENT = "machine.yaml", "duel.yaml"
+#: What may be written: only task graphs are files.
 FILES = (PROGRAM, MACHINE, EXPERIMENT)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A program on a machine."""
-
-    sketch: Sketch
-    rig: Rig
-
-    def simpler(self) -> Iterator[Candidate]:
-        """Yield candidates that lack something or have a simpler value."""
-        yield from (replace(self, rig=rig) for rig in self.rig.simpler())
-        yield from (replace(self, sketch=sketch) for sketch in self.sketch.simpler())
-
-    def things(self) -> tuple[Machine, Workload]:
-        """Return machine and program themselves; the program is not validated."""
-        return self.rig.machine("machine"), self.sketch.workload("program", self.rig.kinds)
-
-    def write(self, directory: Path, policies: tuple[str, str]) -> None:
-        """Write program, machine, and an experiment that runs two policies."""
-        write_dot(self.things()[1], directory / PROGRAM)
-        write_text(directory / MACHINE, document_yaml(self.rig.document()))
-        experiment = {
-            "name": "duel",
-            "machines": [MACHINE],
-            "workloads": [{"file": PROGRAM}],
-            "policies": list(policies),
-            "baseline": policies[1],
-            "seeds": SEEDS,
-        }
-        write_text(directory / EXPERIMENT, document_yaml(experiment))
 
 
 @dataclass(frozen=True)
@@ -176,7 +144,7 @@ def find_duel(
             if result is not None:
                 return result
     if contest.misfits and not contest.has_fit:
-        _refuse(contest)
+        _refuse(contest, contest.misfits)
     return Found((), contest.best, budget.used)
 
 
@@ -207,12 +175,12 @@ class _Contest:
 
     def ratio(self, candidate: Candidate) -> float:
         """Return how well a candidate does; 0 where a policy does not fit."""
-        machine, program = candidate.things()
         try:
-            ratio = self._of_seed(machine, program, 0)
+            things, limit_s = candidate.things(), candidate.kind.progress_limit_s
+            ratio = self._of_seed(things, 0, limit_s)
             if ratio < self.factor:
                 return ratio
-            return min(ratio, *(self._of_seed(machine, program, n) for n in range(1, SEEDS)))
+            return min(ratio, *(self._of_seed(things, n, limit_s) for n in range(1, SEEDS)))
         except SimschedError:
             return 0.0
 
@@ -230,33 +198,39 @@ class _Contest:
                     place += 1
         return candidate
 
+    def kind(self, seed: int) -> Kind:
+        """Return the first kind of which a random candidate has what both policies need."""
+        probes: list[Candidate] = []
+        for kind in KINDS:
+            draws = CandidateDraws(kind, np.random.default_rng(seed))
+            for _ in range(PROBES):
+                candidate = draws.candidate()
+                if not self.lacks(candidate):
+                    return kind
+                probes.append(candidate)
+        return _refuse(self, probes[:: len(KINDS)])
+
     def lacks(self, candidate: Candidate) -> bool:
         """Return whether a candidate lacks what a policy says that it needs."""
-        machine, program = candidate.things()
         try:
+            machine, program = candidate.things()
             return any(stated(machine, program, policy) for policy in self.policies)
         except SimschedError:
             return True
 
-    def _of_seed(self, machine: Machine, program: Workload, seed: int) -> float:
+    def _of_seed(self, things: tuple[Machine, Workload], seed: int, limit_s: float) -> float:
         first, second = (
-            self._makespan_ps(machine, program, policy, name, seed)
+            self._makespan_ps(things, policy, name, seed, limit_s)
             for policy, name in zip(self.policies, self.names, strict=True)
         )
         return first / second if second else 0.0
 
     @staticmethod
     def _makespan_ps(
-        machine: Machine, program: Workload, policy: Policy, name: str, seed: int
+        things: tuple[Machine, Workload], policy: Policy, name: str, seed: int, limit_s: float
     ) -> int:
         with explained(policy, name):
-            run = simulate(
-                machine,
-                program,
-                bounded(policy),
-                seed=seed,
-                progress_limit_s=PROGRESS_LIMIT_S,
-            )
+            run = simulate(*things, bounded(policy), seed=seed, progress_limit_s=limit_s)
         if run.misfits:
             raise ConfigurationError(f"{name}: {run.misfits[0]}")
         return run.summary.makespan_ps
@@ -268,7 +242,7 @@ class _Search:
     def __init__(self, contest: _Contest, budget: Budget, seed: int) -> None:
         self._contest, self._budget = contest, budget
         self._rng = np.random.default_rng(seed)
-        self._draws = Draws(self._rng)
+        self._draws = CandidateDraws(contest.kind(seed), self._rng)
 
     def next(self) -> Candidate | None:
         """Return a candidate that does well enough; None where the time is over."""
@@ -279,7 +253,7 @@ class _Search:
                 return current
             idle = 0
             while idle < PATIENCE and ratio < factor:
-                trial = self._changed(current)
+                trial = self._draws.changed(current)
                 other = self._tried(trial)
                 if other is None:
                     return None
@@ -308,18 +282,9 @@ class _Search:
     def _drawn(self) -> Candidate:
         """Return a random candidate that has what both policies say that they need, if possible."""
         for _ in range(REDRAWS):
-            candidate = Candidate(self._draws.program(), random_rig(self._rng))
+            candidate = self._draws.candidate()
             if not self._contest.lacks(candidate):
                 break
-        return candidate
-
-    def _changed(self, candidate: Candidate) -> Candidate:
-        """Return a neighbour: one to three changes of program or machine."""
-        for _ in range(1 + int(self._rng.integers(3))):
-            if self._rng.integers(2):
-                candidate = replace(candidate, sketch=self._draws.changed(candidate.sketch))
-            else:
-                candidate = replace(candidate, rig=changed_rig(self._rng, candidate.rig))
         return candidate
 
     def _tried(self, candidate: Candidate) -> float | None:
@@ -333,23 +298,24 @@ class _Search:
         if not contest.has_fit:
             contest.misfits.append(candidate)
             if len(contest.misfits) == MOST_MISFITS:
-                _refuse(contest)
+                _refuse(contest, contest.misfits)
         if contest.progress is not None:
             contest.progress(budget.used, contest.best)
         return ratio
 
 
-def _refuse(contest: _Contest) -> NoReturn:
+def _refuse(contest: _Contest, misfits: Sequence[Candidate]) -> NoReturn:
     """Say why two policies fit no candidate: one of them none at all, or both not the same ones."""
-    tried = len(contest.misfits)
-    whys = [Counter(_why(policy, contest.misfits)) for policy in contest.policies]
+    tried = len(misfits)
+    whys = [Counter(_why(policy, misfits)) for policy in contest.policies]
     names = [name for name, why in zip(contest.names, whys, strict=True) if why.total() == tried]
     who = ", ".join(names or contest.names)
     chosen = [why for why in whys if why.total() == tried] or [why for why in whys if why]
     reasons = [why.most_common(1)[0][0] for why in chosen] or ["they do not get through a run"]
     raise ConfigurationError(
-        f"duel: {who}: found none of {tried} small task graphs and machines to fit, "
-        f"accepted: policies of task graphs that can meet; mostly: {'; '.join(reasons)}"
+        f"duel: {who}: found none of {tried} small programs and machines to fit, accepted: "
+        f"policies that can meet on {' or '.join(kind.name for kind in KINDS)}; "
+        f"mostly: {'; '.join(reasons)}"
     )
 
 
@@ -367,24 +333,21 @@ def _confirmed(
     candidate: Candidate, contest: _Contest, budget: Budget, output: Path
 ) -> Found | None:
     """Write what was found, if both engines agree on what is read back; None otherwise."""
-    names = tuple(_from_anywhere(name) for name in contest.names)
     with TemporaryDirectory() as place:
         directory = Path(place)
-        candidate.write(directory, (names[0], names[1]))
-        machine = load_machine(directory / MACHINE)
-        program = read_graph_file(directory / PROGRAM, {})
-        for policy in contest.policies:
-            for seed in range(SEEDS):
-                case = compare(machine, program, policy, seed=seed)
-                if case.difference or case.refused or case.left_out:
-                    return None
+        _write(candidate, contest.names, directory)
         study = Study.from_yaml(read_document(directory / EXPERIMENT))
-        cells = (study.cells[:SEEDS], study.cells[SEEDS:])
-        first, second = (measure_side(each) for each in cells)
+        for cell in study.cells:
+            program = cell.workload_source.build()
+            case = compare(cell.machine_model, program, cell.policy_model, seed=cell.seed)
+            if case.difference or case.refused or case.left_out:
+                return None
+        first, second = (measure_side(each) for each in (study.cells[:SEEDS], study.cells[SEEDS:]))
         ratio = contest.ratio(candidate)
         if first.makespan_s < contest.factor * second.makespan_s:
             return None
-        for name in FILES:
+        names = [name for name in FILES if (directory / name).exists()]
+        for name in names:
             write_bytes(output / name, (directory / name).read_bytes())
     return Found(
         (first.makespan_s, second.makespan_s),
@@ -392,8 +355,23 @@ def _confirmed(
         budget.used,
         program.graph.n_tasks,
         Difference(second, first).remarks,
-        [output / name for name in FILES],
+        [output / name for name in names],
     )
+
+
+def _write(candidate: Candidate, policies: Sequence[str], directory: Path) -> None:
+    """Write program, machine, and an experiment that runs two policies."""
+    names = [_from_anywhere(name) for name in policies]
+    write_text(directory / MACHINE, document_yaml(candidate.rig.document()))
+    experiment = {
+        "name": "duel",
+        "machines": [MACHINE],
+        "workloads": [candidate.program.write(directory, candidate.rig.kinds)],
+        "policies": names,
+        "baseline": names[1],
+        "seeds": SEEDS,
+    }
+    write_text(directory / EXPERIMENT, document_yaml(experiment))
 
 
 def _from_anywhere(name: str) -> str:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from simsched.experiment.duel_choices import (
+    Choices,
+    changed_value,
+    random_values,
+    simpler_values,
+)
 from simsched.machine.load import machine_from
 from simsched.machine.model import Machine
 
-#: What a machine may have; the first value is the simplest.
-CHOICES: dict[str, tuple[Any, ...]] = {
+#: What a machine for task graphs may have.
+CHOICES: Choices = {
     "domains": (1, 2, 4),
     "cores": (1, 2, 3, 4, 8),
     "slow_cores": (0, 1, 2, 3),
@@ -38,18 +44,18 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "switch_us": (0, 1, 10, 100),
     "page_us": (0, 1, 10),
 }
-#: How often a random machine has the simplest value.
-PLAIN = 0.5
 WHY = "assumed: one of a few values that were tried"
 
 
 @dataclass(frozen=True)
 class Rig:
-    """A machine, each field one of `CHOICES`; times and rates are in the units of their names.
+    """A machine; times and rates are in the units of their names.
 
-    Slow cores are beside the others in every domain, and every domain has a node of DRAM and, if
-    there is a bandwidth, one of HBM. `remote_share` is the part of a core's bandwidth that it gets
-    from other domains. Devices are at the first domain, behind PCIe.
+    Slow cores are beside the others in every domain; slow domains, the last ones, have as many
+    cores, all of them slow. Every domain has a node of DRAM and, if there is a bandwidth, one of
+    HBM. `remote_share` is the part of a core's bandwidth that it gets from other domains. Devices
+    are at the first domain, behind PCIe. With queues a device takes so many kernels at a time, and
+    there are copy engines beside the devices, which take as many copies.
     """
 
     domains: int = 1
@@ -75,21 +81,26 @@ class Rig:
     lock_us: float = 0
     switch_us: float = 0
     page_us: float = 0
+    slow_domains: int = 0
+    device_queues: int = 0
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """Kinds of processors."""
-        return ("cpu", "gpu") if self.devices else ("cpu",)
+        return ("cpu", *(["gpu"] if self.devices else []), *self._engines)
+
+    @property
+    def _engines(self) -> tuple[str, ...]:
+        return ("copy_in", "copy_out") if self.devices and self.device_queues else ()
 
     def machine(self, name: str) -> Machine:
         """Return the machine itself."""
         return _machine(self, name)
 
-    def simpler(self) -> Iterator[Rig]:
+    def simpler(self, choices: Choices) -> Iterator[Rig]:
         """Yield machines with one value that is simpler, the simplest ones first."""
-        for name, values in CHOICES.items():
-            for value in values[: values.index(getattr(self, name))]:
-                yield replace(self, **{name: value})
+        for value in simpler_values(choices, vars(self)):
+            yield replace(self, **value)
 
     def document(self) -> dict[str, Any]:
         """Return the content of a machine file."""
@@ -112,12 +123,12 @@ class Rig:
             return {**clock, **{key: _given(value) for key, value in more.items()}}
 
         smt = {"smt_throughput": [1.0, 1.3]} if self.threads > 1 else {}
-        found = {"core": cores(1, **smt)}
-        if self.slow_cores:
+        found = {"core": cores(1, **smt)} if self.slow_domains < self.domains else {}
+        if self.slow_cores or self.slow_domains:
             found["slow"] = cores(self.slow_speed, **smt)
         if self.devices:
             found["device"] = {"processor": "gpu", **cores(self.device_speed)}
-        return found
+        return {**found, **{name: {"processor": name, **cores(1)} for name in self._engines}}
 
     def _sockets(self) -> list[dict[str, Any]]:
         def sockets(count: int, **cores: int) -> dict[str, Any]:
@@ -127,8 +138,14 @@ class Rig:
                 "cores": {kind: _given(number) for kind, number in cores.items() if number},
             }
 
-        found = [sockets(self.domains, core=self.cores, slow=self.slow_cores)]
-        return found + ([sockets(self.devices, device=1)] if self.devices else [])
+        slow, queues = min(self.slow_domains, self.domains), max(1, self.device_queues)
+        found = [
+            (self.domains - slow, {"core": self.cores, "slow": self.slow_cores}),
+            (slow, {"slow": self.cores + self.slow_cores}),
+            (self.devices, {"device": queues}),
+            *((1, {name: queues}) for name in self._engines),
+        ]
+        return [sockets(count, **cores) for count, cores in found if count]
 
     def _memory(self) -> dict[str, Any]:
         def memory(kind: str, at: range, size: str, rate: float, **more: str) -> dict[str, Any]:
@@ -153,6 +170,10 @@ class Rig:
     def _device_domains(self) -> range:
         return range(self.domains, self.domains + self.devices)
 
+    @property
+    def _behind_pcie(self) -> range:
+        return range(self.domains, self.domains + self.devices + len(self._engines))
+
     def _links(self) -> dict[str, Any]:
         def link(pairs: list[list[int]], rate: float) -> dict[str, Any]:
             return {"connects": _given(pairs), "bandwidth": _given(f"{rate:g} GB/s")}
@@ -162,7 +183,7 @@ class Rig:
             pairs = [[a, b] for b in range(self.domains) for a in range(b)]
             found["fabric"] = link(pairs, self.fabric_gb_per_s)
         if self.devices:
-            found["pcie"] = link([[0, at] for at in self._device_domains], self.pcie_gb_per_s)
+            found["pcie"] = link([[0, at] for at in self._behind_pcie], self.pcie_gb_per_s)
         return found
 
     def _paths(self) -> dict[str, Any]:
@@ -217,21 +238,11 @@ def _machine(rig: Rig, name: str) -> Machine:
     return machine_from(rig.document(), name)
 
 
-def random_rig(rng: np.random.Generator) -> Rig:
+def random_rig(rng: np.random.Generator, choices: Choices) -> Rig:
     """Return a random machine, simple in about half of its values."""
-    values: dict[str, Any] = {"cores": _any(rng, CHOICES["cores"])}
-    for name, choices in CHOICES.items():
-        if name not in values and rng.random() > PLAIN:
-            values[name] = _any(rng, choices)
-    return Rig(**values)
+    return Rig(**random_values(rng, choices, ["cores"]))
 
 
-def changed_rig(rng: np.random.Generator, rig: Rig) -> Rig:
+def changed_rig(rng: np.random.Generator, rig: Rig, choices: Choices) -> Rig:
     """Return a machine with another value of one field."""
-    name = _any(rng, tuple(field.name for field in fields(Rig)))
-    others = tuple(value for value in CHOICES[name] if value != getattr(rig, name))
-    return replace(rig, **{name: _any(rng, others)})
-
-
-def _any(rng: np.random.Generator, choices: tuple[Any, ...]) -> Any:
-    return choices[int(rng.integers(len(choices)))]
+    return replace(rig, **changed_value(rng, choices, vars(rig)))

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from simsched.workload.builder import adjacency, build_graph, first_touch_loop, listed_accesses
 from simsched.workload.graph import TaskGraph, Workload
+from simsched.workload.importers import write_dot
 
 T = TypeVar("T")
 
+PROGRAM = "program.dot"
 MOST_TASKS = 30
 MOST_BLOCKS = 8
 #: Work of a task on a core of normal speed, the simplest first. It is no shorter than need be: what
@@ -93,6 +96,11 @@ class Sketch:
             block_bytes=sizes,
             priority=priority if any(priority) else None,
         )
+
+    def write(self, directory: Path, kinds: Sequence[str]) -> dict[str, Any]:
+        """Write a task graph file; return what an experiment says of it."""
+        write_dot(self.workload("program", kinds), directory / PROGRAM)
+        return {"file": PROGRAM}
 
     # -------------------------------------------------------------------------------------------
 

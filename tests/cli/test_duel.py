@@ -36,6 +36,23 @@ def test_what_is_found_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert first / second == pytest.approx(ratio, rel=1e-3)
 
 
+def test_what_is_found_of_a_generator_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["duel", "cpu_only", "gpu_only", "--tries", "20", "--json", "-o", str(tmp_path)]
+    assert main([*words, "-q"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert sorted(Path(path).name for path in found["files"]) == ["duel.yaml", "machine.yaml"]
+    ran = ["run", str(tmp_path / "duel.yaml"), "-q", "--json", "-o", str(tmp_path / "runs")]
+    assert main(ran) == 0
+    rows = json.loads(capsys.readouterr().out)["runs"]
+    first, second = (
+        sum(row["makespan_s"] for row in rows if row["policy"] == name)
+        for name in ("cpu_only", "gpu_only")
+    )
+    assert first / second == pytest.approx(found["ratio"])
+
+
 def test_nothing_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,7 +89,7 @@ def test_a_policy_of_ones_own(
         (["cilk", "bats", "--tries", "0"], "--tries: found 0, accepted: a whole number, 1 or more"),
         (["cilk", "cilk"], "duel: cilk: found one and the same policy, accepted two that differ"),
         (["cilk_hbm_1t", "single_thread[placement=membind_hbm]"], "found one and the same policy"),
-        (["cilk", "late"], "duel: late: found none of 30"),
+        (["finepar", "late"], "duel: finepar, late: found none of 60 small programs"),
     ],
 )
 def test_bad_input_is_one_message(
