@@ -240,10 +240,8 @@ def assign(data: dict[str, Any], key: str, value: object, where: str, known: Lab
     messages.
     """
     parts = split_outside(key, ".")
-    if parts[0] not in Experiment.model_fields:
-        raise ConfigurationError(
-            f"{where}: {unknown_name('key', parts[0], Experiment.model_fields)}"
-        )
+    if message := Experiment.unknown(parts[0]):
+        raise ConfigurationError(f"{where}: {message}")
     if len(parts) == 1:
         data[key] = value
         return (key,)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from ruamel.yaml import YAML
@@ -60,12 +60,32 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown_keys(cls, data: object) -> object:
-        if isinstance(data, Mapping):
-            accepted = [info.alias or name for name, info in cls.model_fields.items()]
-            for key in data:
-                if key not in accepted:
-                    raise FieldError((key,), unknown_name("key", str(key), accepted))
+        for key in data if isinstance(data, Mapping) else ():
+            if message := cls.unknown(key):
+                raise FieldError((key,), message)
         return data
+
+    @classmethod
+    def unknown(cls, key: Key) -> str | None:
+        """Return what is wrong with a key, None if it is accepted; it may belong a level deeper."""
+        fields_of = {info.alias or name: info for name, info in cls.model_fields.items()}
+        if key in fields_of:
+            return None
+        homes = [
+            name
+            for name, info in fields_of.items()
+            if any(key in inner.model_fields for inner in _sections(info.annotation))
+        ]
+        deeper = f"; in {' or '.join(homes)} there is {key!r}" if homes else ""
+        return unknown_name("key", str(key), fields_of) + deeper
+
+
+def _sections(annotation: object) -> Iterator[type[Section]]:
+    """Yield the models of YAML files in a type such as ``dict[str, Annotated[Section, ...]]``."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for part in get_args(annotation):
+        yield from _sections(part)
 
 
 @dataclass(frozen=True)

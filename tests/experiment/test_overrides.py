@@ -83,6 +83,7 @@ def test_the_original_is_not_changed(make_plain: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("workers=3", "--set workers=3: unknown key 'workers'.*; in machines there is 'workers'"),
         ("seedz=3", "--set seedz=3: unknown key 'seedz'; did you mean 'seeds'"),
         ("seeds", "accepted KEY=VALUE"),
         ("=3", "accepted KEY=VALUE"),

@@ -59,6 +59,8 @@ def test_files_of_one_name_are_labelled_by_their_paths() -> None:
     ("changes", "message"),
     [
         ({"machine": []}, "unknown key 'machine'; did you mean 'machines'"),
+        ({"workers": 8}, "unknown key 'workers'.*; in machines there is 'workers'$"),
+        ({"label": "x"}, "; in machines or workloads or policies there is 'label'$"),
         ({"seeds": 0}, "seeds: found 0, accepted: 1 to 100000 seeds"),
         ({"seeds": [3, 1, 3]}, r"seeds\[2\]: found 3 twice, .*; also at .*seeds\[0\]"),
         ({"seeds": [-1]}, "seeds"),

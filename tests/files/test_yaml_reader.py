@@ -48,6 +48,12 @@ def test_reads_values_of_all_kinds(tmp_path: Path) -> None:
     assert outer.runs == [Inner(workers=3, pinning="compact")]
 
 
+def test_a_key_that_belongs_a_level_deeper(tmp_path: Path) -> None:
+    found = _refusal(tmp_path, "title: a\npinning: x\n")
+    assert found.startswith("file.yaml:2: pinning: unknown key 'pinning'")
+    assert found.endswith("; in runs or either there is 'pinning'")
+
+
 def test_yes_and_dates_are_text(tmp_path: Path) -> None:
     assert read_document(_write(tmp_path, "a: yes\nb: 2020-01-01\n")).data == {
         "a": "yes",
