@@ -101,7 +101,7 @@ def test_plots_of_a_result_have_such_titles() -> None:
     result = simsched.run(
         "amd_4x_opteron8380", "fork_join[depth=3]", ["cilk_a", "work_sharing"], jobs=1
     )
-    figure = Figure(figsize=(12.0, 3.0), layout="constrained")
+    figure = Figure(figsize=(16.0, 5.0), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(1, 4)
     result.plot.gantt(ax=panels[0])
