@@ -71,7 +71,7 @@ class _State:
         self.n += 1
         heapq.heappush(self.events, (time_ps, self.n, kind, task, worker))
 
-    def is_ready(self, task: int, now_ps: float, *, goes_on: bool = False) -> None:
+    def is_ready(self, task: int, *, goes_on: bool = False) -> None:
         """Put a task where those wait that nobody executes."""
         dealt = self.dealt
         self.n += 1
@@ -96,23 +96,23 @@ class _State:
                     self.happens(made, _CREATED, int(child))
                 self.happens(now_ps + dealt.body_ps[task] * slower, _LEFT, task, worker)
 
-    def satisfy(self, task: int, now_ps: float) -> None:
+    def satisfy(self, task: int) -> None:
         """Note that something has happened that a task waits for."""
         self.pending[task] -= 1
         if self.pending[task] == 0:
-            self.is_ready(task, now_ps)
+            self.is_ready(task)
 
     def end(self, task: int, now_ps: float) -> None:
         """Let a task end."""
         self.end_ps = max(self.end_ps, now_ps)
         graph = self.dealt.graph
         for after in graph.succ[graph.succ_ptr[task] : graph.succ_ptr[task + 1]].tolist():
-            self.satisfy(after, now_ps)
+            self.satisfy(after)
         above = self.parent[task]
         if above >= 0:
             self.left[above] -= 1
             if not self.left[above] and above in self.suspended:
-                self.is_ready(above, now_ps, goes_on=True)
+                self.is_ready(above, goes_on=True)
 
     def leave(self, task: int, worker: int, now_ps: float, group: int) -> None:
         """Let a worker have done the body of a task: it ends, goes on, or waits for children."""
@@ -147,7 +147,7 @@ def length_ps(dealt: Dealt, workers: Sequence[Sequence[int]], speeds: FloatArray
     while state.events:
         now, _, kind, task, worker = heapq.heappop(state.events)
         if kind == _CREATED:
-            state.satisfy(task, now)
+            state.satisfy(task)
         else:
             group = int(dealt.group[task])
             if kind == _LEFT:
