@@ -1,4 +1,4 @@
-"""Tracks of Chrome traces: what is inside what, what follows what; values are worked out by hand."""
+"""Tracks of Chrome traces: what is inside what, what follows what; values worked out by hand."""
 
 import json
 
