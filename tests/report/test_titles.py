@@ -97,6 +97,18 @@ def test_lines_break_at_spaces_and_inside_words_only_where_they_must() -> None:
     assert broken("", fits) == ""
 
 
+def test_no_line_ends_between_a_number_and_its_unit() -> None:
+    """A title of a waterfall ended in "(12.1" and "% more time)"."""
+
+    def lines(text: str, most: int) -> list[str]:
+        return broken(text, lambda line: len(line) <= most).replace("\xa0", " ").split("\n")
+
+    assert lines("B: bats (12.1 % more time)", 13) == ["B: bats", "(12.1 % more", "time)"]
+    assert lines("axis begins at 1.5 us, not 0", 18) == ["axis begins at", "1.5 us, not 0"]
+    assert lines("up to 70 GB/s of 90", 12) == ["up to", "70 GB/s of", "90"]
+    assert lines("a share of 4 workers", 12) == ["a share of 4", "workers"]  # no unit
+
+
 def test_plots_of_a_result_have_such_titles() -> None:
     result = simsched.run(
         "amd_4x_opteron8380", "fork_join[depth=3]", ["cilk_a", "work_sharing"], jobs=1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
@@ -57,10 +56,11 @@ def plot_comparison(
     """
     figure = Figure(layout="constrained")
     _panels(figure, lines, most_columns)
-    notes = [line for note in fit_notes(lines) for line in textwrap.wrap(note, NOTE_LENGTH)]
+    notes = broken("\n".join(fit_notes(lines)), lambda line: len(line) <= NOTE_LENGTH)
     if notes:
-        figure.set_figheight(figure.get_figheight() + 0.2 + 0.16 * len(notes))
-        figure.supxlabel("\n".join(notes), x=0.02, ha="left", fontsize="small")
+        height = 0.2 + 0.16 * (1 + notes.count("\n"))
+        figure.set_figheight(figure.get_figheight() + height)
+        figure.supxlabel(notes, x=0.02, ha="left", fontsize="small")
     if title:
         figure.suptitle(title)
     return figure

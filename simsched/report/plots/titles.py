@@ -10,6 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
+#: The space between a number and its unit.
+_NUMBER_AND_UNIT = re.compile(
+    r"(?<=\d) (?=(?:%|[mnpu]?s|[kMGT]?i?B(?:/s)?|[kMG]?Hz|[GT]?FLOP/s|[mnu]?J|k?W)(?![\w/]))"
+)
+
 
 class _Fitted(Text):
     """A text that is broken where its axes end, whenever it is measured or drawn.
@@ -63,10 +68,19 @@ def _fit(text: Any, axes: Axes) -> None:
     text.whole = text.broken = text.get_text()
 
 
+def bound(text: str) -> str:
+    r"""Return a text in which no line ends between a number and its unit.
+
+    >>> bound("12.1 % of 3 GB/s in 4 workers").split(" ")[1:]
+    ['of', '3\xa0GB/s', 'in', '4', 'workers']
+    """
+    return _NUMBER_AND_UNIT.sub("\N{NO-BREAK SPACE}", text)
+
+
 def broken(text: str, fits: Callable[[str], bool]) -> str:
     """Return a text in lines that fit, broken at spaces where it can be, else inside words."""
     lines = []
-    for line in text.split("\n"):
+    for line in bound(text).split("\n"):
         current = ""
         for word in line.split(" "):
             together = f"{current} {word}" if current else word

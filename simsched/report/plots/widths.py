@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from simsched.files.errors import ConfigurationError, nearest_hint
+from simsched.report.plots.titles import bound
 
 MM = 1.0 / 25.4  #: inches
 #: Widths by what publishers call them, in millimetres.
@@ -100,6 +101,7 @@ def _sized(figure: Figure) -> list[Sized]:
             found.append((float(text.get_fontsize()), text.set_fontsize))
     for text in (figure._suptitle, figure._supxlabel):  # type: ignore[attr-defined]
         if text is not None:
+            text.set_text(bound(text.get_text()))
             text.set_wrap(True)
     return found
 
