@@ -12,6 +12,7 @@ compiler, however many processes import at the same time.
 """
 
 import base64
+import concurrent.futures
 import contextlib
 import fcntl
 import hashlib
@@ -24,7 +25,7 @@ import sys
 import tempfile
 import tomllib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +112,9 @@ def dependencies(project: dict[str, Any], extras: list[str]) -> Iterator[None]:
         call(sys.executable, "-m", "venv", "--clear", VENV)
         missing = wanted
     announce("installing dependencies into .venv")
-    pip = (PYTHON, "-m", "pip", "install", "--quiet", "--no-compile")
-    call(*pip, *build)
+    install(*build)
     # All of them, so that what is there already does not contradict what is new.
-    with beside(*pip, *(need for needs in sets.values() for need in needs)):
+    with beside(install, *(need for needs in sets.values() for need in needs)):
         yield
     if extras:  # who only wants to run something imports a fifth of it, which is compiled then
         announce("compiling them")
@@ -123,18 +123,24 @@ def dependencies(project: dict[str, Any], extras: list[str]) -> Iterator[None]:
         stamp.write_text(text, encoding="utf-8")
 
 
+def install(*needs: str) -> None:
+    """Install into `.venv` with uv, a tenth of pip's time, or with pip where uv does not succeed.
+
+    Uv has no wheel for some platforms and does not read how pip is told of an index.
+    """
+    pip = (PYTHON, "-m", "pip", "install", "--quiet")
+    uv = (VENV / "bin" / "uv", "pip", "install", "--quiet", "--python", PYTHON)
+    if not (runs(*pip, "--only-binary=:all:", "uv") and runs(*uv, *needs)):
+        call(*pip, "--no-compile", *needs)
+
+
 @contextlib.contextmanager
-def beside(*command: object) -> Iterator[None]:
-    """Run a command while the body runs, and stop if it fails."""
-    words = [str(part) for part in command]
-    with subprocess.Popen(words, cwd=ROOT) as process:
-        try:
-            yield
-        except BaseException:
-            process.terminate()
-            raise
-    if process.returncode != 0:
-        sys.exit(f"failed ({process.returncode}): {' '.join(words)}")
+def beside(function: Callable[..., None], *arguments: str) -> Iterator[None]:
+    """Call a function while the body runs; what stops it stops the program after the body."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        future = pool.submit(function, *arguments)
+        yield
+        future.result()
 
 
 def venv_is_sound() -> bool:
