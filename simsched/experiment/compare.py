@@ -11,8 +11,9 @@ from simsched.analysis.metrics import run_metrics
 from simsched.analysis.waterfall import TimeParts, time_parts
 from simsched.experiment.cell_run import repeated_run, varied_run
 from simsched.experiment.cells import Cell
+from simsched.experiment.facts import Facts, Pair, mean_metrics
 from simsched.experiment.overrides import Origin, changed, labels_in
-from simsched.experiment.remarks import WITHOUT_TASK, Facts, Pair, mean_metrics, remarks
+from simsched.experiment.remarks import WITHOUT_TASK, remarks
 from simsched.files.errors import ConfigurationError, SimschedError, unknown_name
 from simsched.files.yaml_reader import Document
 from simsched.names.specs import parse_spec, split_outside

@@ -2,9 +2,9 @@
 
 Every rule looks at one part of the time of the mean worker and says what differs, with the figures
 that it rests on. A rule is a function of a :class:`Pair`, registered with :func:`rule`, that
-returns what the difference of its part is and a clause with the workers as its subject, or nothing.
-Rules whose part explains little are silent, and so are all where the makespans hardly differ. What
-differs in the way that would make the part longer is no reason why it is shorter.
+yields what its part contributes to the difference and a clause with the workers as its subject, or
+nothing. Rules whose part explains little are silent, and so are all where the makespans hardly
+differ. What differs in the way that would make the part longer is no reason why it is shorter.
 
 Where runs were simulated with their event traces, rules know the parts of
 :mod:`simsched.analysis.waterfall`; otherwise only the columns of results.
@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from simsched.analysis.idle import AWAITING, FAILED, KEPT, NOT_GIVEN
 from simsched.analysis.supply import ARRIVALS, BETWEEN, DEPENDENCIES, ON_ITS_WAY, TAIL, UNFOLDING
@@ -30,6 +29,7 @@ from simsched.analysis.waterfall import (
     STEAL,
     group_of,
 )
+from simsched.experiment.facts import TASKS, Facts, Pair, facts_of, is_idle
 from simsched.experiment.summary import Row, grouped, misfits_of, swept
 
 #: Makespans that differ by less than this part of the longer one need no explanation.
@@ -38,6 +38,8 @@ LEAST_CHANGE = 0.01
 LEAST_PART = 0.1
 #: What goes the other way is said if it is this part of the difference of the makespans.
 LEAST_AGAINST = 0.25
+#: Idle time that is more than this part of the difference is said to follow where it is no cause.
+MOST_FOLLOWS = 0.5
 MOST = 3  #: sentences
 MOST_PLACES = 3  #: machines with workloads of which results say something
 #: Shares that differ by fewer percentage points are alike, and so are counts by less than a tenth.
@@ -46,62 +48,24 @@ LEAST_RATIO = 1.1
 #: Kinds of memory beside DRAM: which make waiting longer (1) or shorter (-1), the more comes from
 #: them. Of others it is not known.
 LONGER_WITH = {"cxl": 1.0, "gpu": -1.0, "hbm": -1.0, "nvm": 1.0}
-TASKS, IDLE = "tasks", "idle"
 WITHOUT_TASK = "most_workers_without_task"  #: in the facts of runs with traces
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What is known of runs that differ in nothing but their seed: means over them."""
-
-    label: str
-    makespan_s: float
-    #: Parts of the makespan, of the mean worker.
-    seconds: Mapping[str, float]
-    #: Columns of results that are numbers.
-    metrics: Mapping[str, float]
-    #: Idle time by cause and detail; nothing without traces.
-    idle_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Remark:
     """What a rule has found."""
 
-    #: By how much the part is longer in the second run.
+    #: What the part contributes to the difference of the makespans.
     seconds: float
     #: What its workers do more or less; their plural is the subject.
     clause: str
 
 
-@dataclass(frozen=True)
-class Pair:
-    """Two sides of a comparison."""
-
-    first: Facts
-    second: Facts
-
-    def part(self, chosen: Callable[[str], bool]) -> tuple[float, float]:
-        """Return the sum of some parts on each side."""
-        first, second = (
-            sum(seconds for name, seconds in side.seconds.items() if chosen(name))
-            for side in (self.first, self.second)
-        )
-        return first, second
-
-    def change(self, chosen: Callable[[str], bool]) -> float:
-        """Return by how much some parts are longer on the second side."""
-        first, second = self.part(chosen)
-        return second - first
-
-    def metric(self, name: str) -> tuple[float, float]:
-        """Return a column on each side, 0 where there is none."""
-        return self.first.metrics.get(name, 0.0), self.second.metrics.get(name, 0.0)
-
-
-Rule = Callable[[Pair], Remark | None]
+Rule = Callable[[Pair], Iterator[Remark]]
 #: A change that makes a part longer where it is positive, and what is said of it.
 Reason = tuple[float, str]
+#: Times on each side by what says more of their cause.
+Details = dict[str, tuple[float, float]]
 RULES: list[Rule] = []
 
 
@@ -111,35 +75,13 @@ def rule(function: Rule) -> Rule:
     return function
 
 
-def facts_of(label: str, rows: Sequence[Mapping[str, Any]]) -> Facts:
-    """Return what rows of results say, which differ in nothing but their seed."""
-    metrics = mean_metrics(rows)
-    workers = max(1.0, metrics.get("workers", 1.0))
-    columns = {TASKS: "busy_s", SPAWN: "spawn_s", POOLS: "acquire_s", MIGRATION: "migrate_s"}
-    seconds = {part: metrics.get(name, 0.0) / workers for part, name in columns.items()}
-    between = metrics.get("between_iterations_s", 0.0)
-    idle = max(0.0, metrics.get("idle_s", 0.0) / workers - between)
-    seconds |= {BETWEEN: between, IDLE: idle}
-    return Facts(label, metrics["makespan_s"], seconds, metrics)
-
-
-def mean_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the means of the columns that are numbers in all rows."""
-    first = rows[0]
-    return {
-        name: sum(float(row[name]) for row in rows) / len(rows)
-        for name in first
-        if all(isinstance(row.get(name), int | float) for row in rows)
-    }
-
-
 def remarks(pair: Pair) -> list[str]:
     """Return sentences that explain the difference of the makespans; none if it is small."""
     first, second = pair.first.makespan_s, pair.second.makespan_s
     change = second - first
     if abs(change) <= LEAST_CHANGE * max(first, second):
         return []
-    found = [remark for each in RULES if (remark := each(pair)) is not None]
+    found = [remark for each in RULES for remark in each(pair)]
     found.sort(key=lambda remark: -abs(remark.seconds))
     share = [remark.seconds / change for remark in found]
     along = [r for r, part in zip(found, share, strict=True) if part > LEAST_PART]
@@ -147,9 +89,23 @@ def remarks(pair: Pair) -> list[str]:
     if not along:
         return []
     said = [f"{_headline(pair)} because its workers {along[0].clause}."]
-    said += [f"They also {remark.clause}." for remark in along[1 : MOST - bool(against)]]
+    follows = _what_follows(pair)
+    said += [f"They also {remark.clause}." for remark in along[1 : MOST - bool(against or follows)]]
     said += [f"Against that, they {remark.clause}." for remark in against[:1]]
-    return said
+    return said + follows
+
+
+def _what_follows(pair: Pair) -> list[str]:
+    """Return a sentence on idle time that makes most of the difference, and is no cause of it."""
+    change = pair.second.makespan_s - pair.first.makespan_s
+    shares = pair.shares(*pair.part(is_idle))
+    if pair.change(is_idle) / change <= MOST_FOLLOWS or any(
+        abs(remark.seconds) > LEAST_PART * abs(change) for remark in idling(pair)
+    ):
+        return []
+    percent = [f"{100.0 * share:.3g}" for share in shares]
+    said = " instead of ".join(dict.fromkeys(percent[::-1]))
+    return [f"Idle time, {said} % of the time, only follows."]
 
 
 def _headline(pair: Pair) -> str:
@@ -229,14 +185,20 @@ def _instead(first: float, second: float) -> str:
 
 def _remark(
     pair: Pair, chosen: Callable[[str], bool], verb: str, of: str, because: Iterable[Reason] = ()
-) -> Remark | None:
-    """Return a remark about some parts, with the reasons that go their way; None without them."""
+) -> Iterator[Remark]:
+    """Yield a remark about some parts, with the reasons that go their way; nothing without them."""
     first, second = pair.part(chosen)
     if first <= 0.0 and second <= 0.0:
-        return None
+        return
     clause = " ".join(filter(None, (verb, _compared(first, second), of)))
-    reasons = ", ".join(said for change, said in because if change * (second - first) > 0.0)
-    return Remark(second - first, f"{clause}: {reasons}" if reasons else clause)
+    change = second - first
+    yield Remark(pair.work_weight * change, _with_reasons(clause, change, because))
+
+
+def _with_reasons(clause: str, change: float, because: Iterable[Reason]) -> str:
+    """Return a clause with the reasons that go the way of its change."""
+    reasons = ", ".join(said for way, said in because if way * change > 0.0)
+    return f"{clause}: {reasons}" if reasons else clause
 
 
 def _largest(changes: Mapping[str, float], way: float) -> str | None:
@@ -278,7 +240,7 @@ def _traffic(pair: Pair) -> Iterator[Reason]:
 
 
 @rule
-def waiting(pair: Pair) -> Remark | None:
+def waiting(pair: Pair) -> Iterator[Remark]:
     """Look at waiting for memory, whatever the reason."""
     return _remark(pair, _is_waiting, "wait", "for memory", _why_waiting(pair))
 
@@ -302,76 +264,130 @@ def _why_waiting(pair: Pair) -> Iterator[Reason]:
 
 
 @rule
-def in_tasks(pair: Pair) -> Remark | None:
+def in_tasks(pair: Pair) -> Iterator[Remark]:
     """Look at time in tasks, where nothing more is known of it."""
     return _remark(pair, TASKS.__eq__, "spend", "in tasks", _traffic(pair))
 
 
 @rule
-def computing(pair: Pair) -> Remark | None:
+def computing(pair: Pair) -> Iterator[Remark]:
     """Look at operations: on faster or slower cores, or executed again."""
     wasted = _counts(pair, "wasted_s", "go into executions without result")
     return _remark(pair, COMPUTE.__eq__, "compute", "", wasted)
 
 
 @rule
-def hitting(pair: Pair) -> Remark | None:
+def hitting(pair: Pair) -> Iterator[Remark]:
     """Look at hits in caches."""
     return _remark(pair, CACHE.__eq__, "wait", "for caches")
 
 
 _WHY_IDLE = {
-    DEPENDENCIES: "until other tasks end",
-    UNFOLDING: "until tasks are created",
+    DEPENDENCIES: "for dependencies, until other tasks end",
+    UNFOLDING: "for unfolding, until tasks are created",
     ARRIVALS: "until tasks arrive",
-    KEPT: "while tasks are ready in pools from which they take nothing",
+    KEPT: "while tasks are kept in pools from which they take nothing",
     ON_ITS_WAY: "while tasks are on their way",
-    TAIL: "when the last tasks of an iteration have been taken",
-    NOT_GIVEN: "in iterations that have no task for them",
-    AWAITING: "inside tasks that wait for others",
-    FAILED: "after failures",
+    TAIL: "in the tail of iterations, after the last task has been taken",
+    NOT_GIVEN: "in iterations in which they are given no task",
+    AWAITING: "awaiting the end of others inside tasks",
+    FAILED: "after they have failed",
 }
 
 
+_IMBALANCE = "times the mean is the longest time in tasks"
+
+
 @rule
-def idling(pair: Pair) -> Remark | None:
-    """Look at idle time, and its largest cause."""
-    return _remark(pair, _is_idle, "are idle", "", _why_idle(pair))
+def idling(pair: Pair) -> Iterator[Remark]:
+    """Look at idle time, each cause by itself."""
+    causes = _by_cause(pair)
+    for cause, details in causes.items():
+        first, second = _sums(details)
+        change = {name: after - before for name, (before, after) in details.items() if name}
+        most = _largest(change, second - first)
+        why = _WHY_IDLE[cause] + (f" ({most})" if most else "")
+        yield _idle_remark(pair, first, second, why, _why_idle(pair, cause))
+    first, second = pair.part(is_idle)
+    if not causes and max(first, second) > 0.0:
+        yield _idle_remark(pair, first, second, "", _why_unknown(pair, second - first))
 
 
-def _is_idle(name: str) -> bool:
-    return group_of(name) == IDLE
+def _idle_remark(
+    pair: Pair, first: float, second: float, why: str, because: Iterable[Reason]
+) -> Remark:
+    """Return a remark about idle time on each side, by its share of the makespan."""
+    before, after = pair.shares(first, second)
+    percent = _told_apart(100.0 * before, 100.0 * after)
+    clause = f"are idle {percent} % of the time ({_instead(first, second)}) {why}".rstrip()
+    clause = _with_reasons(clause, after - before, because)
+    return Remark(pair.idle_weight * (after - before), clause)
 
 
-def _why_idle(pair: Pair) -> Iterator[Reason]:
-    keys = {*pair.first.idle_s, *pair.second.idle_s}
-    change = {
-        key: pair.second.idle_s.get(key, 0.0) - pair.first.idle_s.get(key, 0.0)
-        for key in sorted(keys)
-        if key[0] in _WHY_IDLE
-    }
-    by_cause: dict[str, float] = {}
-    for (cause, _), seconds in change.items():
-        by_cause[cause] = by_cause.get(cause, 0.0) + seconds
-    if not by_cause:
-        yield from _counts(pair, "busy_imbalance", "times the mean is the longest time in tasks")
-        return
-    chief = _largest(by_cause, pair.change(_is_idle))
-    if chief is None:
-        return
-    seconds = by_cause[chief]
-    details = {detail: s for (each, detail), s in change.items() if each == chief and detail}
-    most = _largest(details, seconds)
-    said = f"{_time(abs(seconds))} {'more' if seconds > 0 else 'less'} {_WHY_IDLE[chief]}"
-    yield seconds, said + (f" ({most})" if most else "")
-    if chief == NOT_GIVEN:
+def _told_apart(first: float, second: float) -> str:
+    """Return two numbers, the second instead of the first, with three digits or as many as differ.
+
+    >>> _told_apart(40.0, 12.345), _told_apart(99.21, 99.24)
+    ('12.3 instead of 40', '99.24 instead of 99.21')
+    """
+    for digits in range(3, 9):
+        before, after = f"{first:.{digits}g}", f"{second:.{digits}g}"
+        if before != after:
+            break
+    return f"{after} instead of {before}"
+
+
+def _by_cause(pair: Pair) -> dict[str, Details]:
+    """Return idle time on each side by cause and detail, in seconds.
+
+    What others lack while a worker gets nothing in an iteration is the detail of that. Where it is
+    idle less for this and more for the same lack itself, as when it gets a single short task, both
+    are that lack.
+    """
+    sides = pair.first.idle_s, pair.second.idle_s
+    found: dict[str, Details] = {}
+    for cause, detail in sorted({*sides[0], *sides[1]}):
+        if cause in _WHY_IDLE:
+            first, second = (side.get((cause, detail), 0.0) for side in sides)
+            found.setdefault(cause, {})[detail] = first, second
+    none_given = found.get(NOT_GIVEN, {})
+    for lack in [each for each in found if each != NOT_GIVEN]:
+        same = {said: both for said, both in none_given.items() if said.partition(": ")[0] == lack}
+        if _change_of_share(pair, same) * _change_of_share(pair, found[lack]) < 0.0:
+            for said, both in same.items():
+                detail = said.partition(": ")[2]
+                own = found[lack].get(detail, (0.0, 0.0))
+                found[lack][detail] = own[0] + both[0], own[1] + both[1]
+                del none_given[said]
+    return {cause: details for cause, details in found.items() if details}
+
+
+def _change_of_share(pair: Pair, details: Details) -> float:
+    before, after = pair.shares(*_sums(details))
+    return after - before
+
+
+def _sums(details: Details) -> tuple[float, float]:
+    return sum(both[0] for both in details.values()), sum(both[1] for both in details.values())
+
+
+def _why_idle(pair: Pair, cause: str) -> Iterator[Reason]:
+    if cause == TAIL:
+        yield from _counts(pair, "busy_imbalance", _IMBALANCE)
+    if cause == NOT_GIVEN:
         first, second = (round(number) for number in pair.metric(WITHOUT_TASK))
         workers = pair.second.metrics.get("workers", 0.0)
         yield second - first, f"up to {second} instead of {first} of {workers:.0f} workers get none"
 
 
+def _why_unknown(pair: Pair, change: float) -> Iterator[Reason]:
+    """Yield what columns say of idle time whose causes are not known."""
+    known = [each for each in _counts(pair, "busy_imbalance", _IMBALANCE) if each[0] * change > 0.0]
+    yield from known or [(change, "`simsched compare` says why")]
+
+
 @rule
-def stealing(pair: Pair) -> Remark | None:
+def stealing(pair: Pair) -> Iterator[Remark]:
     """Look at probes, locks and steals."""
     return _remark(pair, STEAL.__eq__, "spend", "on steals", _steals(pair))
 
@@ -382,7 +398,7 @@ def _steals(pair: Pair) -> Iterator[Reason]:
 
 
 @rule
-def taking(pair: Pair) -> Remark | None:
+def taking(pair: Pair) -> Iterator[Remark]:
     """Look at tasks taken out of pools, and waiting for their locks."""
     known = STEAL in pair.first.seconds
     reasons = () if known else _steals(pair)
@@ -390,20 +406,20 @@ def taking(pair: Pair) -> Remark | None:
 
 
 @rule
-def spawning(pair: Pair) -> Remark | None:
+def spawning(pair: Pair) -> Iterator[Remark]:
     """Look at creating tasks and releasing successors."""
     return _remark(pair, SPAWN.__eq__, "spend", "on creating tasks")
 
 
 @rule
-def migrating(pair: Pair) -> Remark | None:
+def migrating(pair: Pair) -> Iterator[Remark]:
     """Look at copies of data, page faults and moves of pages."""
     moved = _counts(pair, "migrated_bytes", "are moved")
     return _remark(pair, MIGRATION.__eq__, "spend", "on moving data", moved)
 
 
 @rule
-def between(pair: Pair) -> Remark | None:
+def between(pair: Pair) -> Iterator[Remark]:
     """Look at barriers, the policy's work and its migrations between iterations."""
     work = _counts(pair, "policy_work_s", "are the policy's work")
     return _remark(pair, BETWEEN.__eq__, "wait", "between iterations", work)

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
+from simsched.experiment.facts import Facts, Pair, facts_of
 from simsched.experiment.remarks import (
     RULES,
     WITHOUT_TASK,
-    Facts,
-    Pair,
     explained,
-    facts_of,
     remarks,
 )
 
@@ -36,6 +34,7 @@ def pair(part: str, *, idle: Any = None, **metrics: tuple[float, float]) -> Pair
 
 HEAD = "B is 60 % shorter than A because its workers "
 WHILE = "75 % less (2 instead of 8 s)"
+IDLE = "50 instead of 80 % of the time (2 instead of 8 s)"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,7 @@ WHILE = "75 % less (2 instead of 8 s)"
         (pair("cache"), f"wait {WHILE} for caches"),
         (
             pair("idle", busy_imbalance=(2.0, 1.0)),
-            f"are idle {WHILE}: 1 instead of 2 times the mean",
+            f"are idle {IDLE}: 1 instead of 2 times the mean",
         ),
         (
             pair("steal", steals=(1000.0, 100.0)),
@@ -101,7 +100,6 @@ def test_each_rule_says_what_differs(found: Pair, sentence: str) -> None:
         pair("memory", memory_bytes=(2e9, 8e9)),
         pair("tasks", remote_percent=(0.5, 73.0)),
         pair("compute", wasted_s=(0.0, 3.0)),
-        pair("idle", busy_imbalance=(1.0, 2.0)),
         pair("steal", steals=(0.0, 65.0), steals_remote=(0.0, 6.0)),
         pair("pools", steals=(0.0, 65.0)),
         pair("migration", migrated_bytes=(2e9, 8e9)),
@@ -127,19 +125,18 @@ def test_queues_and_causes_go_the_way_of_their_part() -> None:
     first = facts("A", {"compute": 1.0, "idle": 13.0}, idle)
     idle = {("tail", ""): 1.0, ("kept", "pool of others"): 13.0, ("kept", "own pool"): 1.0}
     second = facts("B", {"compute": 1.0, "idle": 15.0}, idle)
-    (said,) = remarks(Pair(first, second))
-    assert "idle 15 % more (15 instead of 13 s): 10 s more while tasks are ready" in said
-    assert said.endswith("take nothing (pool of others).")
-    (said,) = remarks(Pair(first, replace(second, label="B", idle_s={("tail", ""): 1.0})))
-    assert said.endswith("(15 instead of 13 s).")  # nothing of it is known
+    assert remarks(Pair(first, second)) == [
+        "B is 14 % longer than A because its workers are idle 87.5 instead of 28.6 % of the time "
+        "(14 instead of 4 s) while tasks are kept in pools from which they take nothing "
+        "(pool of others).",
+        "Against that, they are idle 6.25 instead of 64.3 % of the time (1 instead of 9 s) in the "
+        "tail of iterations, after the last task has been taken.",
+    ]
 
 
-def test_numbers_of_workers_without_task_are_said_if_they_differ() -> None:
-    idle = {("none given", ""): 4.0}
-    first = facts("A", {"compute": 4.0}, **{WITHOUT_TASK: 5.0})
-    second = facts("B", {"compute": 4.0, "idle": 4.0}, idle, **{WITHOUT_TASK: 5.4})
-    (said,) = remarks(Pair(first, second))
-    assert said.endswith("4 s more in iterations that have no task for them.")
+def test_idle_time_of_runs_without_traces_has_no_cause() -> None:
+    found = pair("idle", busy_imbalance=(1.0, 2.0))
+    assert remarks(found) == [f"{HEAD}are idle {IDLE}: `simsched compare` says why."]
 
 
 def test_every_rule_is_tested() -> None:
@@ -148,18 +145,39 @@ def test_every_rule_is_tested() -> None:
     assert spoken == {each.__name__ for each in RULES}
 
 
-def test_idle_time_is_explained_by_its_largest_cause() -> None:
-    idle = {("kept", "pool deque of other domains"): 3.0, ("tail", ""): 1.0}
-    first = facts("A", {"compute": 4.0})
-    second = facts("B", {"compute": 4.0, "idle: kept": 3.0, "idle: tail": 1.0}, idle)
+def test_numbers_of_workers_without_task_are_said_if_they_differ() -> None:
+    first, idle = facts("A", {"compute": 4.0}), {("none given", "tail"): 4.0}
+    for mean, said in ((3.0, ": up to 3 instead of 0 of 4 workers get none."), (0.4, " (tail).")):
+        second = facts("B", {"compute": 4.0, "idle": 4.0}, idle, **{WITHOUT_TASK: mean})
+        assert remarks(Pair(first, second))[0].endswith(said)
+
+
+def test_what_is_said_to_contribute_adds_up() -> None:
+    """Times that are not idle count as their mean worker is busy, and the rest is idle shares."""
+    first = facts("A", {"compute": 1.0, "memory": 2.0, "idle": 5.0}, {("tail", ""): 5.0})
+    idle = {("tail", ""): 3.0, ("kept", ""): 0.5}
+    second = facts("B", {"compute": 1.5, "memory": 1.0, "idle": 3.5}, idle)
+    found = [remark for each in RULES for remark in each(Pair(first, second))]
+    assert sum(remark.seconds for remark in found) == pytest.approx(-2.0)
+    # T from 8 to 6 has the logarithmic mean 6.952, the work from 3 to 2.5 has 2.742.
+    assert found[0].seconds == pytest.approx(-6.952 / 2.742, rel=1e-3)  # memory
+    nothing = facts("C", {"compute": 0.0, "idle": 5.0}, {("tail", ""): 5.0})
+    assert remarks(Pair(first, nothing))
+
+
+def test_idle_time_with_the_same_share_only_follows() -> None:
+    first = facts("A", {"memory": 2.0, "idle": 30.0}, {("tail", ""): 30.0})
+    second = facts("B", {"memory": 1.0, "idle": 15.0}, {("tail", ""): 15.0})
     assert remarks(Pair(first, second)) == [
-        "B is 2 times as long as A because its workers are idle 4 s longer: 3 s more while tasks "
-        "are ready in pools from which they take nothing (pool deque of other domains)."
+        "B is 50 % shorter than A because its workers wait 50 % less (1 instead of 2 s) for "
+        "memory.",
+        "Idle time, 93.8 % of the time, only follows.",
     ]
-    idle = {("none given", "tail"): 4.0}
-    second = facts("B", {"compute": 4.0, "idle: none given": 4.0}, idle, **{WITHOUT_TASK: 3.0})
-    (said,) = remarks(Pair(first, second))
-    assert said.endswith("up to 3 instead of 0 of 4 workers get none.")
+    assert remarks(Pair(second, first))[1:] == ["Idle time, 93.8 % of the time, only follows."]
+    third = facts("C", {"memory": 1.0, "idle": 14.0}, {("tail", ""): 14.0})
+    assert remarks(Pair(first, third))[1:] == [
+        "Idle time, 93.3 instead of 93.8 % of the time, only follows."
+    ]
 
 
 def test_the_largest_parts_come_first_and_what_goes_the_other_way_last() -> None:
@@ -169,7 +187,7 @@ def test_the_largest_parts_come_first_and_what_goes_the_other_way_last() -> None
     assert [sentence.split(" (")[0].rpartition("workers ")[2] for sentence in said] == [
         "wait 90 % less",
         "They also spend 60 % less",
-        "Against that, they are idle 4 s longer.",
+        "Against that, they are idle 40.4 instead of 0 % of the time",
     ]
 
 
