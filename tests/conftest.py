@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
+
+from simsched.files import remembered
 
 from . import accuracy
 
@@ -32,6 +35,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--renew-accuracy", action="store_true", help="renew docs/validation/accuracy.*"
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what tests with other names or files remember out of the home of whoever runs them."""
+    kept = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(remembered, "folder", lambda: kept)
+        yield
 
 
 @pytest.fixture(params=["simpy", "native"])

@@ -64,28 +64,31 @@ def _short(text: str) -> str:
 @_completion
 def policy(incomplete: str) -> Iterable[tuple[str, str]]:
     """Return names of policies and presets; behind a bracket those of parameters."""
-    from simsched.policy.contract.registry import list_policies, policy_info
-
     if "[" in incomplete:
+        from simsched.policy.contract.registry import policy_info
+
         return _parameters(incomplete, policy_info(incomplete.partition("[")[0]).parameters)
-    return [(info.name, info.description) for info in list_policies()]
+    return _described("policies")
 
 
 @_completion
 def workload(incomplete: str) -> Iterable[tuple[str, str]]:
     """Return names of presets and generators; behind a bracket those of parameters."""
-    from simsched.workload.presets import list_presets, load_preset
-    from simsched.workload.registry import find_workload, list_workloads
-
-    presets = list_presets()
     if "[" in incomplete:
+        from simsched.workload.presets import list_presets, load_preset
+        from simsched.workload.registry import find_workload
+
         name = incomplete.partition("[")[0]
-        generator = load_preset(name).generator if name in presets else name
+        generator = load_preset(name).generator if name in list_presets() else name
         return _parameters(incomplete, find_workload(generator).parameters)
-    return [
-        *((name, "preset") for name in presets),
-        *((item.name, item.summary) for item in list_workloads()),
-    ]
+    return _described("workloads")
+
+
+def _described(kind: str) -> Iterable[tuple[str, str]]:
+    """Return what a list has of one kind."""
+    from simsched.report.show.kinds import describe_kind
+
+    return [(row["name"], row["description"]) for row in describe_kind(kind).data]
 
 
 def _parameters(incomplete: str, names: Iterable[str]) -> Iterable[tuple[str, str]]:

@@ -6,14 +6,13 @@ Each kind imports what it lists, and not what others do.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from simsched.files.remembered import remembered
 from simsched.files.resources import shipped
-from simsched.files.yaml_reader import read_document
 from simsched.report.description import Code, Description, Row, Table
-from simsched.report.show.outlines import machine_outlines
 
 if TYPE_CHECKING:
     from simsched.machine.caches import CacheLevel
@@ -28,7 +27,11 @@ def describe_kind(
 
     `full` says what documents have beside names and descriptions, for which workloads are built.
     """
-    gloss, tables = KINDS[kind](full)
+    if full:
+        gloss, tables = KINDS[kind](full)
+    else:
+        plain = remembered(kind, lambda: [asdict(table) for table in KINDS[kind](full)[1]])
+        gloss, tables = "", [Table(**table) for table in plain]
     if names is not None:
         kept = [
             replace(table, rows=[row for row in table.rows if row["name"] in names])
@@ -36,7 +39,7 @@ def describe_kind(
         ]
         tables = [table for table in kept if table.rows]
     rows = [row for table in tables for row in table.rows]
-    return Description(kind.capitalize(), gloss * full, tables=tables, data=rows)
+    return Description(kind.capitalize(), gloss, tables=tables, data=rows)
 
 
 def _chosen(row: Row, full: bool, brief: str, detailed: str) -> Row:
@@ -50,6 +53,8 @@ def _machines(full: bool) -> tuple[str, list[Table]]:
         "[adding-a-machine.md](adding-a-machine.md) says how to write one."
     )
     if not full:
+        from simsched.report.show.outlines import machine_outlines
+
         return gloss, [Table(machine_outlines(), "machine")]
     from simsched.machine import list_machines, load_machine
 
@@ -243,6 +248,8 @@ def _files(folder: str) -> Callable[[], dict[str, str]]:
     """Return a function that returns the descriptions of YAML files by name."""
 
     def texts() -> dict[str, str]:
+        from simsched.files.yaml_reader import read_document
+
         files = shipped("experiments", folder)
         data = {name: read_document(file).data for name, file in files.items()}
         return {name: str(each.get("description", "")).strip() for name, each in data.items()}
