@@ -86,10 +86,20 @@ def expect(where: str, value: object, kinds: Any, accepted: str) -> None:
 
 
 def nearest(name: str, accepted: Iterable[str]) -> str | None:
-    """Return the accepted name closest to `name`, or None when nothing is close."""
-    cutoff = 0.6 if len(name) > 3 else 0.5  # one letter of two
-    matches = difflib.get_close_matches(name, sorted(accepted), n=1, cutoff=cutoff)
-    return matches[0] if matches else None
+    """Return the accepted name closest to `name`, or None when nothing is close.
+
+    Who errs in a word mostly knows its first letter, so that other words have to be closer. Dashes
+    before options, which these have in common, count for nothing.
+    """
+    known = {one.lstrip("-"): one for one in sorted(accepted)}
+    letters = name.lstrip("-")
+    alike = [one for one in known if one[:1] == letters[:1]]
+    one_wrong = max(0.5, 1.0 - 1.0 / max(len(letters), 1) - 1e-9)  # of a short name's letters
+    for names, cutoff in ((known, 0.7), (alike, 0.6)):
+        close = difflib.get_close_matches(letters, names, n=1, cutoff=min(cutoff, one_wrong))
+        if close:
+            return known[close[0]]
+    return None
 
 
 def nearest_hint(name: str, accepted: Iterable[str]) -> str:
