@@ -94,6 +94,25 @@ class Parameter:
             text = _WORDS.get(self.type) or with_article(self.type)
         return f"{text}, or null" if self.optional else text
 
+    @property
+    def mistake(self) -> str | None:
+        """What is wrong with the declaration: limits, or a default that is not accepted."""
+        low, high = self.bounds.low, self.bounds.high
+        for name, limit in (("low", low), ("high", high)):
+            if limit is not None and type(limit) not in (int, float):
+                return f"{name}: found {limit!r}, accepted a number"
+        if low is not None and high is not None and not low <= high:
+            return f"low: found {low}, accepted at most high, {high}"
+        if self.default is REQUIRED or (self.default is None and self.optional):
+            return None
+        if self.bounds != Bounds() and not (self.choices or self.type in (int, float)):
+            return f"default: found {self.default!r}, accepted a number, {self.bounds}"
+        try:
+            self.checked(self.default, "default")
+        except ConfigurationError as error:
+            return str(error)
+        return None
+
     def checked(self, value: object, where: str) -> Any:
         """Return a value as who declares the parameter takes it; messages begin with `where`."""
         if value is None and self.optional:
@@ -170,10 +189,11 @@ def parameters_of(
     A function's keyword-only parameters have defaults and are typed ``int``, ``float``, ``bool``,
     ``str`` or ``Literal``, each possibly ``| None``, numbers also ``Annotated`` with
     :class:`Bounds`; others are a ValueError unless `lenient`, which also allows lists, mappings and
-    no defaults. The fields of a dataclass have the types of their defaults.
+    no defaults. The fields of a dataclass have the types of their defaults. A ValueError says also
+    what is wrong with a function's limits or defaults.
     """
     if is_dataclass(thing):
-        return {field.name: _of_field(field) for field in fields(thing)}
+        return {field.name: of_field(field.name, field) for field in fields(thing)}
     hints = typing.get_type_hints(thing, include_extras=True)
     found = {}
     for name, item in inspect.signature(thing).parameters.items():
@@ -183,6 +203,8 @@ def parameters_of(
                 raise ValueError(f"parameter {name}: type {hints[name]} is not supported")
             if parameter.default is REQUIRED and not lenient:
                 raise ValueError(f"{thing.__qualname__}: parameter {name} has no default")
+            if parameter.mistake:
+                raise ValueError(f"{thing.__qualname__}: parameter {name}: {parameter.mistake}")
     return found
 
 
@@ -212,12 +234,12 @@ def checked(
     return {key: values[key] for key in parameters}
 
 
-def _of_field(field: Field[Any]) -> Parameter:
+def of_field(name: str, field: Field[Any]) -> Parameter:
     """Return a parameter of a dataclass; one without a default, or with None, takes any value."""
     low, high, choices = (field.metadata.get(key) for key in ("low", "high", "choices"))
     default = REQUIRED if field.default is MISSING else field.default
     kind = object if default is REQUIRED or default is None else type(default)
-    return Parameter(field.name, kind, default, Bounds(low, high), tuple(choices or ()))
+    return Parameter(name, kind, default, Bounds(low, high), tuple(choices or ()))
 
 
 def of_hint(name: str, hint: Any, default: object = REQUIRED) -> Parameter:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 
 from simsched.files.errors import ConfigurationError
-from simsched.names.parameters import Bounds, OpsPerS, Parameter, of_hint
+from simsched.names.parameters import Bounds, OpsPerS, Parameter, of_hint, parameters_of
 
 
 @pytest.mark.parametrize(
@@ -52,3 +52,19 @@ def test_what_else_is_accepted_is_said_alike(
 def test_text_beside_a_number_needs_a_unit() -> None:
     with pytest.raises(ValueError, match=r"parameter tasks: type float \| str is not supported"):
         of_hint("tasks", float | str)
+
+
+def test_functions_with_wrong_limits_or_defaults_are_refused() -> None:
+    def few(*, tasks: Annotated[int, Bounds(1)] = 0) -> None: ...
+
+    def other(*, order: Literal["up", "down"] = "left") -> None: ...  # type: ignore[assignment]
+
+    def turned(*, tasks: Annotated[int, Bounds(4, 2)] = 3) -> None: ...
+
+    for function, message in (
+        (few, "few: parameter tasks: default: found 0, accepted a whole number, 1 or more"),
+        (other, "other: parameter order: default: unknown value 'left'; accepted: down, up"),
+        (turned, "turned: parameter tasks: low: found 4, accepted at most high, 2"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            parameters_of(function)

@@ -39,7 +39,7 @@ from simsched.machine.model import Machine
 from simsched.names.parameters import parameters_of
 from simsched.names.shown import Shown
 from simsched.policy.contract.blocks import BlockPools
-from simsched.policy.contract.class_checks import check_class
+from simsched.policy.contract.class_checks import check_class, check_declared
 from simsched.policy.contract.counters import Counters as Counters
 from simsched.policy.contract.decisions import Exchange as Exchange
 from simsched.policy.contract.decisions import Move as Move
@@ -239,7 +239,7 @@ def param(
         Inclusive bounds. Where one is left out, no number of type float is beyond 1e18 unless the
         default is infinite, so that products stay finite.
     choices : tuple, optional
-        The only accepted values.
+        The only accepted values, with the default among them.
     is_cost : bool
         Whether it is what the policy charges beside the machine's costs, in seconds; results say
         what that is.
@@ -247,7 +247,8 @@ def param(
     Returns
     -------
     dataclasses.Field
-        What the class body assigns to the parameter's name.
+        What the class body assigns to the parameter's name. The class is refused if the default is
+        not accepted.
     """
     if type(default) is float and math.isfinite(default):
         low = -LARGEST_NUMBER if low is None else low
@@ -303,6 +304,10 @@ class Policy(Shown, Generic[S]):
 
     information: str = param("exact", choices=INFORMATION_MODES)
     user_ops: str = param("")
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        check_declared(cls, cls.__name__)
 
     def __post_init__(self) -> None:
         name = own_name(type(self))

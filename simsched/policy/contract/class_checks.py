@@ -8,6 +8,7 @@ from dataclasses import Field
 from typing import Any
 
 from simsched.files.errors import ConfigurationError, nearest_hint
+from simsched.names.parameters import of_field
 from simsched.policy.contract.compiled import COMPILED_HOOKS
 
 
@@ -71,6 +72,14 @@ def _n_arguments(function: Callable[..., Any]) -> int:
 def _written(function: Callable[..., Any]) -> str:
     """Return the names of the arguments of a function as in its definition."""
     return f"({', '.join(inspect.signature(function).parameters)})"
+
+
+def check_declared(cls: type, name: str) -> None:
+    """Raise ConfigurationError if a parameter in the body of a class is declared wrongly."""
+    for key, value in vars(cls).items():
+        found = of_field(key, value).mistake if isinstance(value, Field) else None
+        if found is not None:
+            raise ConfigurationError(f"policy {name}: parameter {key}: {found}")
 
 
 def check_class(cls: type, contract: type, name: str) -> None:
