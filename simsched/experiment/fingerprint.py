@@ -20,6 +20,7 @@ from simsched.experiment.blame import explained
 from simsched.files.bounded import unreadable
 from simsched.files.errors import ConfigurationError
 from simsched.names.imports import user_imports
+from simsched.names.parameters import parameters_of
 from simsched.names.typed_in import has_file, parts_of
 from simsched.names.user_code import is_file_spec, split_file_spec
 from simsched.policy.contract.base import Policy, own_name
@@ -77,8 +78,8 @@ def policy_digest(policy: Policy) -> str:
     """Return a hash of a policy's class, of the files that define it, parameters and inputs.
 
     Where a file outside the package lies does not matter, its content does, and so does the content
-    of files that define classes from which the policy derives, of the file of the placement that
-    it names, and of what these files import from the user's own modules.
+    of files that define classes from which the policy derives, of files that its parameters name,
+    and of what these import from the user's own modules.
     """
     classes = [cls for cls in type(policy).__mro__ if cls not in (Generic, object)]
     sources = [source_digest(cls) for cls in classes]
@@ -86,6 +87,12 @@ def policy_digest(policy: Policy) -> str:
     if any("<locals>" in name for name in names):  # a function makes several of one source
         names.append(policy.name or name_in_module(type(policy)))
     parameters = policy.parameters()
+    for name, parameter in parameters_of(type(policy)).items():
+        if parameter.is_file and parameters[name]:
+            try:
+                parameters[name] = file_digest(Path(parameters[name]).expanduser())
+            except ConfigurationError as error:
+                raise ConfigurationError(f"parameter {name}: {error}") from error
     parts = {"classes": names, "sources": sources, "parameters": parameters}
     if isinstance(policy, PlacedPolicy):
         parts["placement"] = source_digest(policy.chosen_placement())

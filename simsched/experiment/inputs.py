@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
@@ -29,9 +30,12 @@ from simsched.files.units import parse_size, parse_time
 from simsched.files.yaml_reader import validate
 from simsched.machine import load_machine
 from simsched.machine.model import Machine, RuntimeCosts, cost_name
+from simsched.names.parameters import parameters_of
 from simsched.names.registry import place_of
 from simsched.names.typed_in import parts_of
 from simsched.names.user_code import is_file_spec, split_file_spec
+from simsched.policy import Policy, make_policy
+from simsched.policy.contract.registry import policy_info
 from simsched.workload.durations import parse_durations, split_durations
 from simsched.workload.graph import Workload
 from simsched.workload.graph_files import read_graph_file
@@ -75,7 +79,8 @@ def located(name: str, base: Path) -> Path:
 
     One that is in neither is looked for beside the user's experiment; nobody adds to what ships.
     """
-    places = base / name, Path(name)
+    named = Path(name).expanduser()
+    places = base / named, named
     missing = places[base == data_dir("experiments")]
     return next(filter(is_there, places), missing)
 
@@ -90,6 +95,18 @@ def located_code(spec: str, base: Path) -> str:
     file, name = split_file_spec(spec)
     found = located(str(file), base)
     return f"{found}:{name}" if name else str(found)
+
+
+def policy_named(name: str, parameters: Mapping[str, Any], base: Path) -> Policy:
+    """Return a policy; files that its name and its parameters name are :func:`located`."""
+    name = located_code(name, base)
+    declared = parameters_of(policy_info(name).cls)
+    values = dict(parameters)
+    for key, value in parameters.items():
+        if isinstance(value, str) and value:
+            is_file = key in declared and declared[key].is_file
+            values[key] = str(located(value, base)) if is_file else located_code(value, base)
+    return make_policy(name, values)
 
 
 @lru_cache(maxsize=64)

@@ -18,7 +18,7 @@ from simsched.analysis.metrics import metric_names
 from simsched.experiment.cells import MEASURED, Cell
 from simsched.experiment.fingerprint import content_key, machine_digest, policy_digest
 from simsched.experiment.given import given
-from simsched.experiment.inputs import build_machine, located_code, workload_source
+from simsched.experiment.inputs import build_machine, policy_named, workload_source
 from simsched.experiment.overrides import (
     Change,
     Changed,
@@ -53,7 +53,7 @@ from simsched.files.bounded import noticing_paths
 from simsched.files.errors import ConfigurationError, ModelError, SimschedError, unknown_name
 from simsched.files.yaml_reader import Document, KeyPath
 from simsched.machine.model import Machine
-from simsched.policy import Policy, make_policy
+from simsched.policy import Policy
 from simsched.policy.contract.registry import called
 from simsched.policy.parts.placement import PlacedPolicy
 
@@ -318,7 +318,7 @@ class _Builder:
     def _policy(self, entry: PolicyEntry, loc: KeyPath) -> tuple[Policy, str]:
         made: Policy | None = self._objects.get(loc)
         if made is None:
-            made = make_policy(located_code(entry.name, self.base), entry.parameters)
+            made = policy_named(entry.name, entry.parameters, self.base)
         return made, policy_digest(made)
 
     def _refuse_changed(self, document: Document) -> None:

@@ -74,6 +74,7 @@ class Parameter:
     #: whether a mapping with a value for each kind of processor is accepted in place of one value
     by_kind: bool = False
     words: str = ""  # what a message says of a text that has a form of its own
+    is_file: bool = False  # whether the text names a file
 
     @property
     def dimension(self) -> Dimension | None:
@@ -239,7 +240,8 @@ def of_field(name: str, field: Field[Any]) -> Parameter:
     low, high, choices = (field.metadata.get(key) for key in ("low", "high", "choices"))
     default = REQUIRED if field.default is MISSING else field.default
     kind = object if default is REQUIRED or default is None else type(default)
-    return Parameter(name, kind, default, Bounds(low, high), tuple(choices or ()))
+    is_file = bool(field.metadata.get("is_file"))
+    return Parameter(name, kind, default, Bounds(low, high), tuple(choices or ()), is_file=is_file)
 
 
 def of_hint(name: str, hint: Any, default: object = REQUIRED) -> Parameter:

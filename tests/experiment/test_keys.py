@@ -518,3 +518,48 @@ def test_policies_that_a_function_makes_of_one_source_have_keys_of_their_own(
     made = [f"{tmp_path}/made.py:test_keys_{end}" for end in "ab"]
     first, second = cells(make_plain(policies=made, seeds=1), tmp_path)[:2]
     assert first.key != second.key
+
+
+READER = """
+from dataclasses import dataclass
+from simsched.policy import param
+from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
+
+@dataclass(frozen=True, kw_only=True)
+class Reader(RandomStealing):
+    table: str = param("", is_file=True)
+"""
+PLACEMENT = """
+from simsched.policy import placement, placement_rule
+
+@placement("mine")
+def mine(view):
+    return placement_rule("first_touch")(view)
+"""
+
+
+def test_files_that_parameters_name_lie_beside_the_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_plain: Any
+) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for name, text in (("r.py", READER), ("p.py", PLACEMENT), ("t.txt", "1")):
+        (folder / name).write_text(text)
+    policies = ["r.py[table=t.txt]", "cilk[placement=p.py:mine]", "cilk[placement=p.py]"]
+    data = {**make_plain(), "policies": policies, "seeds": [3], "workloads": ["fork_join"]}
+    monkeypatch.chdir(tmp_path)
+    found = cells(data, folder)
+    assert found[0].policy_model.parameters()["table"] == str(folder / "t.txt")
+    monkeypatch.chdir(folder)
+    assert [cell.key for cell in cells(data, Path())] == [cell.key for cell in found]
+    (folder / "t.txt").write_text("2")
+    after = [cell.key for cell in cells(data, folder)]
+    assert after[0] != found[0].key
+    assert after[1:] == [cell.key for cell in found[1:]]
+    (tmp_path / "t.txt").write_text("1")  # from the working directory where none is beside it
+    (folder / "t.txt").unlink()
+    monkeypatch.chdir(tmp_path)
+    assert cells(data, folder)[0].key == found[0].key
+    (tmp_path / "t.txt").unlink()
+    with pytest.raises(ConfigurationError, match=r"parameter table: .*here/t\.txt: no such file"):
+        cells(data, folder)

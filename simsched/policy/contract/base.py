@@ -227,6 +227,7 @@ def param(
     high: float | None = None,
     choices: tuple[Any, ...] | None = None,
     is_cost: bool = False,
+    is_file: bool = False,
 ) -> Any:
     """Return a dataclass field for a policy parameter with its accepted values.
 
@@ -243,6 +244,9 @@ def param(
     is_cost : bool
         Whether it is what the policy charges beside the machine's costs, in seconds; results say
         what that is.
+    is_file : bool
+        Whether the text names a file that the policy reads: in an experiment one beside it, on
+        whose content stored results depend.
 
     Returns
     -------
@@ -253,8 +257,8 @@ def param(
     if type(default) is float and math.isfinite(default):
         low = -LARGEST_NUMBER if low is None else low
         high = LARGEST_NUMBER if high is None else high
-    metadata = {"low": low, "high": high, "choices": choices, "is_cost": is_cost}
-    return field(default=default, metadata=metadata)
+    metadata = {"low": low, "high": high, "choices": choices}
+    return field(default=default, metadata={**metadata, "is_cost": is_cost, "is_file": is_file})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -62,7 +61,7 @@ class Samr(SpeculativePolicy[History]):
     node_cap: float = param(0.2, low=0.0, high=1.0)
     slow_node_share: float = param(0.3, low=0.0, high=1.0)
     straggler_cap: float = param(0.2, low=0.0, high=1.0)
-    history: str = param("")
+    history: str = param("", is_file=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,9 +79,6 @@ class Samr(SpeculativePolicy[History]):
     def recorded(self) -> Recorded | None:
         """What the file says; None without one."""
         return read_history(self.history) if self.history else None
-
-    def inputs(self) -> Mapping[str, object]:
-        return {"history": self.recorded.document.data} if self.recorded is not None else {}
 
     def start(self, view: PlanView) -> History:
         """Return the tracker with the weights of earlier jobs."""
