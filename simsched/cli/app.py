@@ -252,25 +252,25 @@ def run(
     if asked.as_json:
         print_json(result.document())
     else:
-        _print_result(result, asked.quiet, describe=not asked.replaces())
+        _print_result(result, asked.quiet)
 
 
-def _print_result(result: Any, quiet: bool, *, describe: bool) -> None:
-    """Print what the file says of the experiment, the comparison, claims and where files are."""
+def _print_result(result: Any, quiet: bool) -> None:
+    """Print what the experiment says of itself, the comparison, claims and where files are."""
     from simsched.experiment.progress import duration
     from simsched.files.units import plural
     from simsched.report.claims import claim_tables
     from simsched.report.tables import comparison_table, cost_notes, fit_notes
 
     outcome = result.outcome
-    if describe and not quiet and result.experiment.description:
+    if not quiet and result.experiment.description:
         say(result.experiment.description.strip())
     say(comparison_table(result.lines))
     for note in (*result.remarks, *fit_notes(result.lines)):
         say(note)
     for note in cost_notes((cell.policy, cell.policy_model) for cell in result.cells):
         say(note)
-    if describe and not quiet and result.experiment.remark:
+    if not quiet and result.experiment.remark:
         say(result.experiment.remark.strip())
     for table in claim_tables(result.claims):
         say(table)

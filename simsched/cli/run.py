@@ -45,14 +45,6 @@ class StudyOptions:
     backend: BackendOption = None
     strict: StrictOption = False
 
-    def replaces(self) -> bool:
-        """Return whether other machines, workloads or policies than the file's are asked for."""
-        changed = [word.partition("=")[0].strip() for word in self.assignments or ()]
-        names = ("machines", "workloads", "policies")
-        return bool(self.machines or self.workloads or self.policies) or any(
-            name in changed for name in names
-        )
-
     def words(self) -> list[str]:
         """Return the words of a command line that decide what comes out."""
         words = [self.file]

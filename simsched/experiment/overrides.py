@@ -22,6 +22,9 @@ from simsched.workload.graph_files import workload_spec
 
 Labels = dict[str, list[str]]
 
+DECIDING = (*COMBINED, "sweep")  #: what is run
+SAYING = ("description", "remark")  #: what an experiment says of its runs
+
 
 @dataclass(frozen=True)
 class Origin:
@@ -129,12 +132,17 @@ def _in_yaml(key: str, value: object) -> str:
 
 
 def edited(document: Document, changes: Sequence[Change]) -> Document:
-    """Return a document in which some values are replaced, in this order; it is not checked."""
+    """Return a document in which some values are replaced, in this order; it is not checked.
+
+    What it says of its runs is left out where other ones are asked for.
+    """
     if not changes:
         return document
     if not isinstance(document.data, dict):
         validate_document(document, Experiment)
     data = copy.deepcopy(document.data)
+    if any(change.key.partition(".")[0] in DECIDING for change in changes):
+        data = {key: value for key, value in data.items() if key not in SAYING}
     for change in changes:
         what, inside, _ = change.key.partition(".")
         known = labels_in(document) if inside and what in COMBINED else {}

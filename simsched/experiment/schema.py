@@ -241,7 +241,7 @@ class Experiment(Section):
     name : str
         Name of the experiment and of its directory of results.
     description : str
-        What it is for.
+        What it is for; left out, as is `remark`, where a command or call asks for other runs.
     remark : str
         What a reader of its results has to know; shown below them.
     machines, workloads, policies : list

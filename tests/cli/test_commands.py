@@ -46,19 +46,24 @@ def test_quiet_run_prints_only_the_table(simsched: Command, experiment: Path) ->
 
 def test_the_description_is_that_of_the_file_only(simsched: Command, experiment: Path) -> None:
     with experiment.open("a") as file:
-        file.write("description: Four workers of an Opteron.\n")
+        file.write("description: Four workers of an Opteron.\nremark: Mind their caches.\n")
     words = ("run", experiment, "-j", 1, "--set", "seeds=1")
-    assert "Four workers of an Opteron." in simsched(*words)[1]
+    said = simsched(*words)[1]
+    assert "Four workers of an Opteron." in said
+    assert "Mind their caches." in said
     for other in (
         ("-m", "opteron64"),
         ("-w", "chain"),
         ("-p", "slaw"),
         ("--set", "policies=[slaw]"),
+        ("--set", "machines.0.workers=2"),
+        ("--set", "sweep.product.machines.0.workers=[2, 3]"),
     ):
         code, output, messages = simsched(*words, *other)
         assert (code, messages) == (0, "")
         assert "makespan" in output
         assert "Opteron." not in output
+        assert "Mind" not in output
 
 
 def test_events_are_written_on_request(simsched: Command, experiment: Path) -> None:

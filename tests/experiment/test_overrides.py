@@ -135,3 +135,24 @@ def test_other_values_are_swept(make_plain: Any) -> None:
 def test_a_sweep_is_added_by_its_dotted_key(make_plain: Any) -> None:
     data = changed(make_plain(), "sweep.product.workloads.fork_join.depth=[2, 3]")
     assert data["sweep"] == {"product": {"workloads.fork_join.depth": [2, 3]}}
+
+
+@pytest.mark.parametrize(
+    ("assigned", "left"),
+    [
+        ("seeds=[4]", "Mind the gap."),
+        ("metrics=[steals]", "Mind the gap."),
+        ("policies=[bats]", None),
+        ("machines.*.workers=2", None),
+        ("workloads.0.rows=64", None),
+        ("sweep.product.machines.0.workers=[1, 2]", None),
+    ],
+)
+def test_what_is_said_of_other_runs_is_left_out(
+    make_plain: Any, assigned: str, left: str | None
+) -> None:
+    said = {"description": "Of two.", "remark": "Mind the gap."}
+    assert changed({**make_plain(), **said}, assigned).get("remark") == left
+    own = changed({**make_plain(), **said}, "remark=Mine.", assigned)
+    assert own["remark"] == "Mine."
+    assert ("description" in own) == (left is not None)
