@@ -29,7 +29,7 @@ from simsched.analysis.waterfall import (
     STEAL,
     group_of,
 )
-from simsched.experiment.facts import TASKS, Facts, Pair, facts_of, is_idle
+from simsched.experiment.facts import TASKS, Pair, facts_of, is_idle
 from simsched.experiment.summary import Row, grouped, misfits_of, swept
 
 #: Makespans that differ by less than this part of the longer one need no explanation.
@@ -42,6 +42,7 @@ LEAST_AGAINST = 0.25
 MOST_FOLLOWS = 0.5
 MOST = 3  #: sentences
 MOST_PLACES = 3  #: machines with workloads of which results say something
+MOST_POLICIES = 3  #: that are compared with the baseline in one place
 #: Shares that differ by fewer percentage points are alike, and so are counts by less than a tenth.
 LEAST_POINTS = 5.0
 LEAST_RATIO = 1.1
@@ -79,7 +80,7 @@ def remarks(pair: Pair) -> list[str]:
     """Return sentences that explain the difference of the makespans; none if it is small."""
     first, second = pair.first.makespan_s, pair.second.makespan_s
     change = second - first
-    if abs(change) <= LEAST_CHANGE * max(first, second):
+    if not _differ(first, second):
         return []
     found = [remark for each in RULES for remark in each(pair)]
     found.sort(key=lambda remark: -abs(remark.seconds))
@@ -119,32 +120,65 @@ def _headline(pair: Pair) -> str:
     return f"{pair.second.label} is {said} {pair.first.label}"
 
 
+def against_baseline(
+    base: Sequence[Row], others: Mapping[str, Sequence[Row]]
+) -> list[tuple[str, Sequence[Row]]]:
+    """Return the policies that are compared with the baseline, with their runs in one place.
+
+    These are the shortest one, and those whose makespans differ most from the baseline's if there
+    is something to explain; at most `MOST_POLICIES`. Of those that decide the same only the first
+    counts, runs that say little of their policy do not, and none does if the baseline's are such.
+    """
+    telling: dict[object, tuple[str, Sequence[Row]]] = {}
+    for label, rows in others.items():
+        if not misfits_of(rows):
+            hashes = tuple(row.get("decisions_hash") or label for row in rows)
+            telling.setdefault(hashes, (label, rows))
+    if misfits_of(base) or not telling:
+        return []
+    of_base = _mean_makespan(base)
+    shortest, *rest = sorted(telling.values(), key=lambda each: _mean_makespan(each[1]))
+    rest.sort(key=lambda each: -abs(_mean_makespan(each[1]) - of_base))
+    differing = [each for each in rest if _differ(of_base, _mean_makespan(each[1]))]
+    return [shortest, *differing][:MOST_POLICIES]
+
+
+def _mean_makespan(rows: Sequence[Row]) -> float:
+    return sum(float(row["makespan_s"]) for row in rows) / len(rows)
+
+
+def _differ(first: float, second: float) -> bool:
+    """Return whether two makespans differ enough to be explained."""
+    return abs(second - first) > LEAST_CHANGE * max(first, second)
+
+
 def explained(rows: Sequence[Row], baseline: str, others: Sequence[Row] = ()) -> list[str]:
-    """Return sentences on results: of the shortest policy beside the baseline, for each place.
+    """Return sentences on results: of policies beside the baseline, for each place.
 
     The baseline is looked for among other rows, too.
 
     A place is a machine with a workload and what is swept; those after the first `MOST_PLACES` are
-    left to ``compare``. Where the baseline itself is the shortest, it is the next one that counts.
-    Runs that say little of their policy are left out, and places where those of the baseline do.
+    left to ``compare``, and so are all policies but the first of :func:`against_baseline` where
+    there are several places.
     """
     bases = {key: members for key, members in grouped(others).items() if key[-1] == baseline}
-    places: dict[tuple[str, ...], list[Facts]] = {}
+    places: dict[tuple[str, ...], dict[str, Sequence[Row]]] = {}
     for key, members in grouped(rows).items():
         if key[-1] == baseline:
             bases[key] = members
-        elif not misfits_of(members):
-            places.setdefault(key[:-1], []).append(facts_of(key[-1], members))
+        else:
+            places.setdefault(key[:-1], {})[key[-1]] = members
     said = []
-    for place, found in places.items():
+    for place, policies in places.items():
         base = bases.get((*place, baseline))
-        if base is None or misfits_of(base):
+        if base is None:
             continue
-        best = min(found, key=lambda facts: facts.makespan_s)
-        sentences = " ".join(remarks(Pair(facts_of(baseline, base), best)))
+        first = facts_of(baseline, base)
+        pairs = [Pair(first, facts_of(*each)) for each in against_baseline(base, policies)]
+        found = [" ".join(each) for each in map(remarks, pairs) if each]
         values = "".join(f", {name}={value}" for name, value in swept(base[0]).items())
         where = f"{place[1]} on {place[0]}{values}: " if len(places) > 1 else ""
-        said += [where + sentences] if sentences else []
+        said += [where + each for each in found[: 1 if where else None]]
     return said[:MOST_PLACES]
 
 
@@ -310,7 +344,8 @@ def idling(pair: Pair) -> Iterator[Remark]:
         yield _idle_remark(pair, first, second, why, _why_idle(pair, cause))
     first, second = pair.part(is_idle)
     if not causes and max(first, second) > 0.0:
-        yield _idle_remark(pair, first, second, "", _why_unknown(pair, second - first))
+        before, after = pair.shares(first, second)
+        yield _idle_remark(pair, first, second, "", _why_unknown(pair, after - before))
 
 
 def _idle_remark(

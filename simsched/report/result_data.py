@@ -76,9 +76,10 @@ class ResultData:
 
     @property
     def remarks(self) -> list[str]:
-        """Why the shortest policy is shorter than the baseline; nothing where nothing stands out.
+        """Why policies are shorter or longer than the baseline; nothing where nothing stands out.
 
-        These are sentences with the figures that they rest on, for each machine and workload.
+        These are sentences with the figures that they rest on: of the shortest policy for each
+        machine and workload, and where there is one of both, of those that differ most, too.
         """
         return explained(self.rows, self.baseline, self.others)
 

@@ -11,6 +11,7 @@ from simsched.experiment.facts import Facts, Pair, facts_of
 from simsched.experiment.remarks import (
     RULES,
     WITHOUT_TASK,
+    against_baseline,
     explained,
     remarks,
 )
@@ -137,6 +138,12 @@ def test_queues_and_causes_go_the_way_of_their_part() -> None:
 def test_idle_time_of_runs_without_traces_has_no_cause() -> None:
     found = pair("idle", busy_imbalance=(1.0, 2.0))
     assert remarks(found) == [f"{HEAD}are idle {IDLE}: `simsched compare` says why."]
+    first = facts("A", {"tasks": 6.0, "idle": 4.0})
+    second = facts("B", {"tasks": 10.0, "idle": 5.0})  # idle for longer, but less of the time
+    assert remarks(Pair(first, second))[1] == (
+        "Against that, they are idle 33.3 instead of 40 % of the time (5 instead of 4 s): "
+        "`simsched compare` says why."
+    )
 
 
 def test_every_rule_is_tested() -> None:
@@ -219,16 +226,37 @@ def row(policy: str, makespan: float, remote: float, workload: str = "w") -> dic
     }
 
 
-def test_results_are_explained_by_the_shortest_policy() -> None:
+def test_results_are_explained_by_policies_beside_the_baseline() -> None:
     rows = [row("base", 1.0, 73.0), row("near", 0.5, 1.0), row("far", 2.0, 90.0)]
     assert explained(rows, "base") == [
         "near is 50 % shorter than base because its workers spend 50 % less (0.5 instead of 1 s) "
-        "in tasks: 1 instead of 73 % of bytes are remote."
+        "in tasks: 1 instead of 73 % of bytes are remote.",
+        "far is 2 times as long as base because its workers spend 2 times as long (2 instead of "
+        "1 s) in tasks: 90 instead of 73 % of bytes are remote.",
     ]
     assert explained([rows[2]], "base", rows[:2])[0].startswith("far is 2 times as long as base")
     assert explained([rows[1]], "base") == []
     both = [*rows, row("base", 1.0, 73.0, "v"), row("near", 0.5, 1.0, "v")]
     assert [said.partition(":")[0] for said in explained(both, "base")] == ["w on m", "v on m"]
+
+
+def test_the_shortest_policy_comes_first_then_those_that_differ_most() -> None:
+    makespans = {"a": 1.3, "b": 1.005, "c": 0.9, "d": 1.6, "e": 0.95, "f": 0.95, "g": 3.0}
+    rows = {policy: [row(policy, makespan, 1.0)] for policy, makespan in makespans.items()}
+    base = [row("base", 1.0, 1.0)]
+
+    def chosen(**others: list[dict[str, Any]]) -> list[str]:
+        return [label for label, _ in against_baseline(base, others)]
+
+    assert chosen(**rows) == ["c", "g", "d"]
+    assert chosen(b=rows["b"], a=rows["a"]) == ["b", "a"]  # the shortest one, though alike
+    assert chosen(a=rows["a"], b=rows["b"], c=rows["c"]) == ["c", "a"]
+    same = [rows[policy][0] | {"decisions_hash": "x"} for policy in "ef"]
+    assert chosen(e=[same[0]], f=[same[1]], a=rows["a"]) == ["e", "a"]
+    assert chosen(e=rows["e"], f=rows["f"]) == ["e", "f"]
+    assert chosen(c=[rows["c"][0] | {"misfits": "needs jobs"}], a=rows["a"]) == ["a"]
+    assert against_baseline([base[0] | {"misfits": "needs jobs"}], rows) == []
+    assert chosen() == []
 
 
 def test_runs_that_say_little_are_not_explained() -> None:
