@@ -64,10 +64,12 @@ def prepare(
     speed = stated_speed(workload)
     flat = len(graph.child) == 0 and workload.iterations == 1
     if flat and timeline.placed.all() and (own or speed is None):
-        took_ps = (timeline.end_ps - timeline.start_ps).astype(np.float64)
+        took_ps = timeline.took_ps.astype(np.float64)
         rows = np.tile(took_ps, (len(machine.kinds), 1))
         timed = replace(graph, ops=rows, join_ops=np.zeros_like(rows), kinds=machine.kinds)
-        used = ["Duration of each task: end minus start in the record, on whatever core it runs."]
+        used = [
+            "Duration of each task: end minus start in the record, less that of tasks inside it."
+        ]
     elif speed is not None:
         timed = _scaled(graph, PS_PER_S / speed, PS_PER_S / speed)
         # On the kinds that cannot run a task its work is infinite.

@@ -31,6 +31,8 @@ class Timeline:
     #: Rows of the trace in which this stands, which order what happened in one instant.
     start_event: Int64Array
     end_event: Int64Array
+    #: Time that each task ran itself, not suspended; 0 without a start.
+    active_ps: Int64Array
     #: Worker on which each task started.
     worker: Int32Array
     #: Time that each worker was inside tasks, creation of their children included.
@@ -42,6 +44,18 @@ class Timeline:
     def placed(self) -> NDArray[np.bool_]:
         """Which tasks have a start and an end."""
         return self.start_event >= 0
+
+    @property
+    def took_ps(self) -> Int64Array:
+        """Time from the start of each task to its end, less what its worker did in others."""
+        result = self.end_ps - self.start_ps
+        order = np.lexsort((self.start_event, self.worker))
+        outer, inner = order[:-1], order[1:]
+        inside = (self.worker[outer] == self.worker[inner]) & (
+            self.start_event[inner] < self.end_event[outer]
+        )
+        result[outer[inside]] = self.active_ps[outer[inside]]
+        return result
 
 
 def read_timeline(trace: Trace, workload: Workload, n_workers: int, name: str) -> Timeline:
@@ -87,10 +101,15 @@ def read_timeline(trace: Trace, workload: Workload, n_workers: int, name: str) -
         columns[f"{column}_ps"] = _scattered(n_runs, index[which], events["time_ps"][which])
         columns[f"{column}_event"] = _scattered(n_runs, index[which], rows[which])
     worker = _scattered(n_runs, index[starts], events["worker"][starts])
+    busy, active = np.zeros(n_workers, np.int64), np.zeros(n_runs, np.int64)
+    stays, stay_ps = _stays(events, parent, name)
+    np.add.at(busy, events["worker"][stays], stay_ps)
+    np.add.at(active, index[stays], stay_ps)
     return Timeline(
         **columns,
+        active_ps=active,
         worker=worker.astype(np.int32),
-        busy_ps=_busy(events, parent, n_workers, name),
+        busy_ps=busy,
         finish_ps=int(events["time_ps"].max()),
     )
 
@@ -124,13 +143,12 @@ def _scattered(n: int, index: Int64Array, values: NDArray[np.integer]) -> Int64A
     return result
 
 
-def _busy(
+def _stays(
     events: dict[str, NDArray[np.int64] | NDArray[np.int32]],
     parent: Int32Array,
-    n_workers: int,
     name: str,
-) -> Int64Array:
-    """Return the time that each worker was inside tasks."""
+) -> tuple[Int64Array, Int64Array]:
+    """Return the rows in which workers get into tasks, and for how long they stay."""
     own = np.flatnonzero(events["worker"] >= 0)
     order = own[np.argsort(events["worker"][own], kind="stable")]
     kind, before = events["kind"][order], np.roll(order, 1)
@@ -154,6 +172,4 @@ def _busy(
             f"{where}task {other} starts while task {inside} is running; "
             "accepted tasks that do not overlap"
         )
-    busy = np.zeros(n_workers, dtype=np.int64)
-    np.add.at(busy, worker[here], time[following] - time[here])
-    return busy
+    return order[here], time[following] - time[here]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 from simsched.trace.importers import trace_importers
@@ -45,3 +46,24 @@ def test_every_format_has_its_row():
     for importer in trace_importers().values():
         for option in importer.parameters:
             assert f"`{option}`" in GUIDE
+
+
+def test_options_name_tracks(simsched):
+    """The thread is busy for 3 us, then the stream for 4; nothing but their order says so."""
+    times = {1: ("main", [(0, 1), (1, 2)]), 2: ("stream 7", [(3, 1), (4, 3)])}
+    arrow = {"cat": "c", "name": "n", "id": 1, "pid": 1}
+    events = [{"ph": "s", "ts": 2, "tid": 1, **arrow}, {"ph": "f", "ts": 3, "tid": 2, **arrow}]
+    for tid, (name, spans) in times.items():
+        place = {"pid": 1, "tid": tid}
+        events.append({"ph": "M", "name": "thread_name", "args": {"name": name}, **place})
+        events += [{"ph": "X", "name": "k", "ts": ts, "dur": dur, **place} for ts, dur in spans]
+    Path("step.json").write_text(json.dumps(events))
+    imported, validated = re.search(
+        r"```sh\nsimsched (.*step.*)\nsimsched (.*)\n```", GUIDE
+    ).groups()
+    code, output, _ = simsched(*shlex.split(imported))
+    assert code == 0
+    assert "graph 3 edges, 0 spawns, 0 blocks, 0 accesses, kinds cpu, gpu" in output
+    code, output, _ = simsched(*validated.split())
+    assert code == 0
+    assert re.search(r"makespan \[s\] +7e-06 +7e-06 +\+0.00%", output)

@@ -10,23 +10,19 @@ the first one, so it is set aside where the second had started before the first 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
 
-from simsched.trace.importers._events import active_ps
-from simsched.trace.importers._slices import Found, Slice, Thread
-from simsched.trace.recording import Recording
-from simsched.workload.builder import adjacency, build_graph
-from simsched.workload.graph import Workload
+from simsched.trace.importers._slices import NO_EVENT, Found, Slice, Thread
 
-OPS_PER_S = 1e9
-PS_PER_OP = 1000
 PHASES = ("s", "t", "f")
 NO_SLICE = "step of an arrow that no slice is around, or behind"
 NO_TASK = "step of an arrow that is no slice, or one that is no task"
 NO_SOURCE = "end of an arrow that has not begun"
 INSIDE = "arrow inside one slice"
 BACK = "arrow to a slice that had started before the first one ended"
+#: Of a slice that is several tasks, the first and the last one.
+Ends = tuple[Slice, Slice]
 
 
 @dataclass(slots=True)
@@ -46,82 +42,57 @@ class Step:
     is_own: bool = False
 
 
-def with_graph(recording: Recording, found: Found, steps: list[Step]) -> Recording:
-    """Return a recording with the graph that arrows describe; as it is where there are none.
-
-    A task's operations are the nanoseconds in which it was active itself.
-    """
-    if not steps:
-        return recording
-    edges = _edges(found, steps)
-    recording = replace(recording, details={**recording.details, **found.details()})
-    if not edges:
-        return recording
-    n_tasks = recording.n_tasks
-    graph = build_graph(
-        active_ps(recording.trace, "task", n_tasks) / PS_PER_OP,
-        task_class=recording.task_class,
-        class_names=recording.class_names,
-        successors=adjacency([u for u, _ in edges], [v for _, v in edges], n_tasks),
-    )
-    workload = Workload(
-        recording.name,
-        graph,
-        parameters={
-            "reference_speed": OPS_PER_S,
-            "reference_speed_source": "default: one operation is one measured nanosecond",
-            "edges_without_bytes": len(edges),
-        },
-    )
-    return replace(recording, workload=workload)
-
-
-def _edges(found: Found, steps: list[Step]) -> list[tuple[int, int]]:
-    """Return the edges between tasks, ascending, each once."""
-    bound = _bound(found, steps)
-    edges: dict[tuple[int, int], None] = {}
-    last: dict[Hashable, Slice] = {}
-    for step in sorted(steps, key=lambda s: (s.time, PHASES.index(s.phase), s.event)):
-        target = bound.get(step.event)
+def arrow_edges(found: Found, steps: list[Step]) -> list[tuple[int, int]]:
+    """Return the edges between tasks along arrows; what leads to none is set aside."""
+    edges = []
+    for step, source, target in arrows(found, steps):
         if target is None:
             found.set_aside(NO_TASK if step.is_own else NO_SLICE, step.event)
+        elif step.phase == "s":
             continue
-        source = last.get(step.key)
-        if step.phase != "s":
-            if source is None:
-                found.set_aside(NO_SOURCE, step.event)
-            elif source.task == target.task:
-                found.set_aside(INSIDE, step.event)
-            elif source.end > target.start or source.task > target.task:
-                found.set_aside(BACK, step.event)
-            else:
-                edges[source.task, target.task] = None
-        if step.phase != "f":
-            last[step.key] = target
-    return sorted(edges)
-
-
-def _bound(found: Found, steps: list[Step]) -> dict[int, Slice]:
-    """Return the slice of each step by the number of its event."""
-    slices: dict[Thread, list[Slice]] = {}
-    by_event: dict[int, Slice] = {}
-    asked: dict[Thread, list[Step]] = {}
-    result: dict[int, Slice] = {}
-    beside = {thread: [t - found.origin for t in ts] for thread, ts in found.beside.items()}
-    for piece in found.slices:
-        if piece.task < 0:
-            beside.setdefault(piece.thread, []).append(piece.start)
+        elif source is None:
+            found.set_aside(NO_SOURCE, step.event)
+        elif source.task == target.task:
+            found.set_aside(INSIDE, step.event)
+        elif source.end > target.start or source.task > target.task:
+            found.set_aside(BACK, step.event)
         else:
-            slices.setdefault(piece.thread, []).append(piece)
-            by_event[piece.event] = piece
+            edges.append((source.task, target.task))
+    return edges
+
+
+def arrows(found: Found, steps: list[Step]) -> Iterator[tuple[Step, Slice | None, Slice | None]]:
+    """Yield steps in order of time, each with the slice of the one before it and with its own."""
+    bound = _bound(found, steps)
+    last: dict[Hashable, Slice] = {}
+    for step in sorted(steps, key=lambda s: (s.time, PHASES.index(s.phase), s.event)):
+        here = bound.get(step.event)
+        yield step, last.get(step.key), here and here[0]
+        if here is not None and step.phase != "f":
+            last[step.key] = here[1]
+
+
+def _bound(found: Found, steps: list[Step]) -> dict[int, Ends]:
+    """Return where each step ends and begins, by the number of its event."""
+    slices: dict[Thread, list[Slice]] = {}
+    by_event: dict[int, list[Slice]] = {}
+    asked: dict[Thread, list[Step]] = {}
+    result: dict[int, Ends] = {}
+    for piece in found.slices:
+        if piece.event == NO_EVENT:
+            continue
+        slices.setdefault(piece.thread, []).append(piece)
+        by_event.setdefault(piece.event, []).append(piece)
     for step in steps:
         if not step.is_own:
             asked.setdefault(step.thread, []).append(step)
         elif step.event in by_event:
-            result[step.event] = by_event[step.event]
+            own = sorted(by_event[step.event], key=lambda s: (s.start, s.rank))
+            result[step.event] = own[0], own[-1]
     for thread, wanted in asked.items():
         here = sorted(slices.get(thread, ()), key=lambda s: (s.start, -s.end, s.event))
-        starts = sorted([*beside.get(thread, ()), *(piece.start for piece in here)])
+        beside = [time - found.origin for time in found.beside.get(thread, ())]
+        starts = sorted([*beside, *(piece.start for piece in here)])
         _bind_thread(here, _moments(wanted, starts, found.origin), result)
     return result
 
@@ -141,7 +112,7 @@ def _moments(steps: list[Step], starts: list[int], origin: int) -> list[tuple[in
 
 
 def _bind_thread(
-    slices: list[Slice], moments: Iterable[tuple[int, Step]], result: dict[int, Slice]
+    slices: list[Slice], moments: Iterable[tuple[int, Step]], result: dict[int, Ends]
 ) -> None:
     """Find the tasks of the steps of one thread."""
     open_ones: list[Slice] = []
@@ -156,6 +127,6 @@ def _bind_thread(
         around = (earlier if step.at_end else later) or open_ones
         begun = [piece for piece in open_ones if step.to_next and piece.start == time]
         if begun:
-            result[step.event] = begun[0]
+            result[step.event] = begun[0], begun[0]
         elif around:
-            result[step.event] = around[-1]
+            result[step.event] = around[-1], around[-1]

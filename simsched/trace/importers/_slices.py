@@ -1,7 +1,8 @@
 """Slices of threads as tasks of workers: what formats of traces have in common.
 
 A slice inside another one is a task of its own during which the outer one is suspended. A slice
-that begins inside another and ends after it is set aside.
+that begins inside another and ends after it is set aside. What is said of tracks beyond that is in
+:mod:`~simsched.trace.importers._tracks`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from simsched.trace.recording import Recording
 from simsched.trace.schema import EVENT_COLUMNS, NONE, EventKind, Trace
 
 LIMIT_PS = 2**62
+NO_EVENT = -1  #: event of a slice that the file does not have
 OVERLAPPING = "slice that begins inside another one of its thread and ends after it"
 Thread = tuple[Any, Any]
 Row = tuple[int, int, int, int, int, int, int]
@@ -39,6 +41,7 @@ class Slice:
     end: int
     args: dict[str, Any]
     task: int = NONE
+    rank: int = 0  #: of slices of one start, those of a lower rank come first
     iteration: int = 0
     first: bool = True
     last: bool = True
@@ -62,6 +65,10 @@ class Found:
     threads: dict[Thread, str] = field(default_factory=dict)
     processes: dict[Any, str] = field(default_factory=dict)
     order: dict[Thread, int] = field(default_factory=dict)
+    #: Tracks whose slices run one after the other, those of a device, and slices that wait for it.
+    ordered: set[Thread] = field(default_factory=set)
+    devices: set[Thread] = field(default_factory=set)
+    waiting: set[int] = field(default_factory=set)
     others: Counter[str] = field(default_factory=Counter)
     aside: SetAside = field(default_factory=lambda: SetAside("event", "{}: event {}"))
     origin: int = 0  #: the time of the first slice, from which times of slices count in the end
@@ -76,24 +83,34 @@ class Found:
         return {"format": self.format, **self.aside.details(), "other_events": others}
 
 
-def foreign_recording(found: Found) -> Recording:
-    """Return the recording of a file of another program: each slice is a task.
+def laid_out(found: Found) -> dict[Thread, list[Interval]]:
+    """Return what the slices of each worker consist of outside of those inside them.
 
-    Slices get their numbers and times from the first slice on.
+    Times count from the first slice on from now. Slices that are set aside are no longer among
+    those that were found.
     """
-    workers = sorted({s.thread for s in found.slices}, key=lambda t: _thread_key(found, t))
     found.origin = origin = min(s.start for s in found.slices)
     own: dict[Thread, list[Slice]] = {}
     for piece in found.slices:
         piece.start, piece.end = piece.start - origin, piece.end - origin
         own.setdefault(piece.thread, []).append(piece)
+    workers = track_names(found)
     intervals = {worker: list(_nested(found, own[worker])) for worker in workers}
-    kept = [part[0] for parts in intervals.values() for part in parts if part[-1]]
-    kept.sort(key=lambda s: (s.start, s.event))
+    found.slices = [part[0] for parts in intervals.values() for part in parts if part[-1]]
+    return intervals
+
+
+def numbered(found: Found, intervals: dict[Thread, list[Interval]]) -> Recording:
+    """Return the recording of a file of another program, whose slices get their numbers as tasks.
+
+    `intervals` has the stretches of each worker's slices in order of time.
+    """
+    found.slices.sort(key=lambda s: (s.start, s.rank, s.event))
+    kept = found.slices
     for task, piece in enumerate(kept):
         piece.task = task
     classes = {name: i for i, name in enumerate(dict.fromkeys(s.name for s in kept))}
-    rows = [row for i, worker in enumerate(workers) for row in rows_of(intervals[worker], i)]
+    rows = [row for i, parts in enumerate(intervals.values()) for row in rows_of(parts, i)]
     end = max(s.end for s in kept)
     rows.append((0, -1, EventKind.ITERATION_START, NONE, NONE, 0, len(kept)))
     rows.append((end, 2, EventKind.ITERATION_END, NONE, NONE, 0, 0))
@@ -102,8 +119,8 @@ def foreign_recording(found: Found) -> Recording:
         trace_of(rows, found.path),
         np.array([classes[s.name] for s in kept], np.int32),
         tuple(classes),
-        tuple(_worker_names(found, workers)),
-        np.full(len(workers), NONE, np.int32),
+        tuple(track_names(found).values()),
+        np.full(len(intervals), NONE, np.int32),
         details=found.details(),
     )
 
@@ -114,14 +131,17 @@ def _thread_key(found: Found, thread: Thread) -> tuple[Any, ...]:
     return pid, found.order.get(thread, 0), tid
 
 
-def _worker_names(found: Found, workers: list[Thread]) -> list[str]:
-    """Return a name for each thread that no other one has."""
-    names = [found.threads.get(t, f"{t[0]}/{t[1]}") for t in workers]
+def track_names(found: Found) -> dict[Thread, str]:
+    """Return a name for each thread with slices that no other one has, in the order of workers."""
+    tracks = sorted({s.thread for s in found.slices}, key=lambda t: _thread_key(found, t))
+    names = [found.threads.get(t, f"{t[0]}/{t[1]}") for t in tracks]
     counts = Counter(names)
-    return [
-        name if counts[name] == 1 else f"{found.processes.get(t[0], t[0])}/{name} ({t[0]}/{t[1]})"
-        for name, t in zip(names, workers, strict=True)
-    ]
+    return {
+        t: name
+        if counts[name] == 1
+        else f"{found.processes.get(t[0], t[0])}/{name} ({t[0]}/{t[1]})"
+        for name, t in zip(names, tracks, strict=True)
+    }
 
 
 def _nested(found: Found, pieces: list[Slice]) -> Iterator[Interval]:
@@ -137,6 +157,7 @@ def _nested(found: Found, pieces: list[Slice]) -> Iterator[Interval]:
             return
         if stack and piece.end > stack[-1][0].end:
             found.set_aside(OVERLAPPING, piece.event)
+            found.beside.setdefault(piece.thread, []).append(piece.start + found.origin)
             continue
         if stack:
             outer, since, is_first = stack[-1]

@@ -15,6 +15,11 @@ in one process only), or slices with one ``bind_id``, are the edges of the graph
 :mod:`~simsched.trace.importers._slice_arrows` says. ``f`` belongs to the next slice of its thread,
 of whatever category, unless ``bp`` is "e". Of slices with ``bind_id``, those with ``flow_in`` wait
 for the last one before them that has ``flow_out``.
+
+Which tracks are ordered, and which are a device's, in the words of
+:mod:`~simsched.trace.importers._tracks`, options say; else PyTorch's profiler does, as in
+:mod:`~simsched.trace.importers._kineto`: streams are both, threads with its operators, and those
+from which arrows lead to a device, are ordered.
 """
 
 from __future__ import annotations
@@ -31,15 +36,11 @@ from simsched.files.bounded import goes_on, read_head, read_text
 from simsched.files.errors import TraceError, shown
 from simsched.files.json_members import has_member
 from simsched.trace.importers._chrome_json import EVENTS, ChromeFile
+from simsched.trace.importers._kineto import is_work, launching, note_track
 from simsched.trace.importers._own_chrome import own_recording
-from simsched.trace.importers._slice_arrows import PHASES, Step, with_graph
-from simsched.trace.importers._slices import (
-    LIMIT_PS,
-    Found,
-    PairRow,
-    Slice,
-    foreign_recording,
-)
+from simsched.trace.importers._slice_arrows import PHASES, Step
+from simsched.trace.importers._slices import LIMIT_PS, Found, PairRow, Slice
+from simsched.trace.importers._tracks import matching, tracked_recording
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 
@@ -71,7 +72,13 @@ def _looks_like_chrome(path: Path) -> bool:
 
 
 @trace_importer("chrome", recognises=_looks_like_chrome)
-def read_chrome(path: Path, *, category: str | None = None) -> Recording:
+def read_chrome(
+    path: Path,
+    *,
+    category: str | None = None,
+    devices: str | None = None,
+    ordered: str | None = None,
+) -> Recording:
     """Chrome Trace Event JSON, simsched's own or of another program.
 
     Parameters
@@ -81,6 +88,12 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
     category : str, optional
         Only slices of this category are tasks. By default all are; in our own files, those of
         category "task".
+    devices : str, optional
+        Patterns of the names of tracks that are a device's, with commas in between; nothing for
+        none. By default the streams of PyTorch's profiler.
+    ordered : str, optional
+        Patterns of the names of tracks on which each slice waits for the one before it; nothing for
+        none. By default the tracks of devices, and of PyTorch's profiler those of the host.
     """
     file, found = ChromeFile(path), Found(path, "chrome")
     steps: list[Step] = []
@@ -103,7 +116,13 @@ def read_chrome(path: Path, *, category: str | None = None) -> Recording:
         raise TraceError(f"{path}: found no slices that are tasks, accepted at least one{why}")
     if about is not None:
         return own_recording(found, about)
-    recording = with_graph(foreign_recording(found), found, steps)
+    if devices is not None:
+        found.devices = matching(found, "devices", devices)
+    if ordered is not None:
+        found.ordered = matching(found, "ordered", ordered)
+    else:
+        found.ordered |= found.devices | launching(found, steps)
+    recording = tracked_recording(found, steps)
     origin_us = str(Decimal(found.origin) / PS_PER_US)
     return replace(recording, details={**recording.details, "origin_us": origin_us})
 
@@ -146,6 +165,7 @@ def _take(
     wanted = category is None or category in categories or (phase == "E" and "cat" not in event)
     if phase in PHASES or "bind_id" in event:
         _take_arrow(found, number, event, steps)
+    wanted = wanted and (category is not None or is_work(event))
     is_task = phase in ("X", "B", "E") and (wanted or is_iteration)
     if not is_task:
         found.others[phase] += 1
@@ -171,7 +191,9 @@ def _take(
     else:
         into = found.iterations if is_iteration else found.slices
         named = name or UNNAMED
-        into.append(Slice(number, thread, named, start, start + length, args))
+        piece = Slice(number, thread, named, start, start + length, args)
+        into.append(piece)
+        note_track(found, piece, event)
 
 
 def _take_beside(found: Found, number: int, event: dict[str, Any]) -> None:

@@ -25,7 +25,8 @@ from simsched.files.bounded import unreadable
 from simsched.files.errors import ConfigurationError, TraceError
 from simsched.files.limits import TASKS, TEXT_BYTES
 from simsched.files.units import PS_PER_S
-from simsched.trace.importers._slices import Found, Slice, Thread, foreign_recording
+from simsched.trace.importers._slices import Found, Slice, Thread
+from simsched.trace.importers._tracks import tracked_recording
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 
@@ -94,7 +95,7 @@ def read_otf2(path: Path, *, regions: str = "*") -> Recording:
         most = ", ".join(name for name, _ in names.most_common(8)) or "none"
         raise TraceError(f"{path}: found no regions {regions!r} that are tasks, accepted: {most}")
     TASKS.check(len(found.slices), path, TraceError)
-    return foreign_recording(found)
+    return tracked_recording(found, [])
 
 
 def _take(

@@ -31,8 +31,9 @@ from simsched.files.units import PS_PER_S
 from simsched.trace.embedding import MARK, values_of
 from simsched.trace.importers._own_paje import own_recording
 from simsched.trace.importers._paje_events import Event, PajeFile
-from simsched.trace.importers._slice_arrows import Step, with_graph
-from simsched.trace.importers._slices import Found, Slice, Thread, foreign_recording
+from simsched.trace.importers._slice_arrows import Step
+from simsched.trace.importers._slices import Found, Slice, Thread
+from simsched.trace.importers._tracks import tracked_recording
 from simsched.trace.importers.registry import by_head, trace_importer
 from simsched.trace.recording import Recording
 
@@ -135,10 +136,9 @@ def read_paje(
         found.aside.note(f"{path}: the file is cut off; the lines before its end are read")
     if not found.slices:
         raise TraceError(f"{path}: found no states that are tasks, accepted at least one")
-    recording = foreign_recording(found)
     workers = {piece.thread for piece in found.slices}
     links = [step for step in states.steps if step.thread in workers]
-    recording = with_graph(recording, found, links)
+    recording = tracked_recording(found, links)
     origin = str(Decimal(found.origin) / PS_PER_S)
     return replace(recording, details={**recording.details, "origin_s": origin})
 
