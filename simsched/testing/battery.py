@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from simsched.engine.run import simulate
-from simsched.files.errors import ModelError, SimschedError
+from simsched.files.errors import ModelError
 from simsched.policy.contract.base import Policy
 from simsched.testing.cases import Case, small_cases
+from simsched.testing.faults import told_of
 from simsched.testing.rehearsal import Rehearsal, rehearse
 from simsched.testing.rests import restless
 from simsched.trace.schema import EventKind, Trace
@@ -45,7 +46,8 @@ def check_policy(
     Raises
     ------
     AssertionError
-        Naming the first rule that is broken.
+        Naming the first rule that is broken, or the hook that has raised something, and in which
+        case.
 
     Notes
     -----
@@ -74,7 +76,8 @@ def check_parameters(policy: Policy) -> None:
     """Check construction, round trip, immutability and pickling."""
     cls = type(policy)
     assert dataclasses.is_dataclass(cls), f"{cls.__name__}: not a dataclass"
-    assert cls.__name__ in repr(cls()), f"{cls.__name__}: cannot be made without arguments"
+    with told_of(policy, f"{cls.__name__}: cannot be made without arguments"):
+        cls()
     assert cls(**policy.parameters()) == policy, f"{cls.__name__}: parameters do not round-trip"
     for name, value in policy.parameters().items():
         try:
@@ -82,7 +85,8 @@ def check_parameters(policy: Policy) -> None:
         except dataclasses.FrozenInstanceError:
             continue
         raise AssertionError(f"{cls.__name__}: parameter {name} can be assigned; use frozen=True")
-    copy = pickle.loads(pickle.dumps(policy))  # noqa: S301  (our own bytes)
+    with told_of(policy, f"{cls.__name__}: cannot be pickled"):
+        copy = pickle.loads(pickle.dumps(policy))  # noqa: S301  (our own bytes)
     assert copy == policy, f"{cls.__name__}: a pickled copy differs"
 
 
@@ -101,10 +105,11 @@ def check_docstring(cls: type[Policy]) -> None:
 
 def fits(policy: Policy, case: Case) -> bool:
     """Return whether a policy can run a case at all; an HBM policy cannot where there is no HBM."""
-    try:
-        rehearse(policy, case.machine, case.workload, workers=case.workers)
-    except ModelError:
-        return False
+    with told_of(policy, f"{case.name}, seed 0"):
+        try:
+            rehearse(policy, case.machine, case.workload, workers=case.workers)
+        except ModelError:
+            return False
     return True
 
 
@@ -128,15 +133,16 @@ def check_traces(policy: Policy, case: Case, backends: Iterable[str]) -> None:
         runs.append((f"{backend}, asked at every period", backend, restless(policy)))
     traces: dict[str, Trace] = {}
     for name, backend, same in runs:
-        run = simulate(
-            case.machine,
-            case.workload,
-            same,
-            workers=case.workers,
-            seed=1,
-            backend=backend,
-            events=True,
-        )
+        with told_of(policy, f"{case.name}, seed 1, {name}"):
+            run = simulate(
+                case.machine,
+                case.workload,
+                same,
+                workers=case.workers,
+                seed=1,
+                backend=backend,
+                events=True,
+            )
         assert run.trace is not None
         _check_once(run.trace, f"{case.name}, {name}")
         traces[name] = run.trace
@@ -151,10 +157,8 @@ def check_traces(policy: Policy, case: Case, backends: Iterable[str]) -> None:
 
 def _rehearsed(policy: Policy, case: Case) -> Rehearsal:
     """Return the decisions; an error says in which case it came up."""
-    try:
+    with told_of(policy, f"{case.name}, seed 0"):
         return rehearse(policy, case.machine, case.workload, workers=case.workers)
-    except (SimschedError, AssertionError) as error:
-        raise AssertionError(f"{case.name}: {error}") from error
 
 
 def _check_once(trace: Trace, where: str) -> None:

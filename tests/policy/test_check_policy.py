@@ -11,7 +11,13 @@ from simsched.policy import list_policies, make_policy, param, policy_info
 from simsched.policy.algorithms.work_stealing.random_stealing import RandomStealing
 from simsched.policy.contract.base import AcquireStep, Counters, Plan, PlanView, Update
 from simsched.testing import check_policy, small_cases, small_workloads
-from simsched.testing.battery import check_decisions, check_docstring, check_parameters
+from simsched.testing.battery import (
+    check_decisions,
+    check_docstring,
+    check_parameters,
+    check_traces,
+    fits,
+)
 from simsched.workload.graph import TaskGraph, Workload
 
 CASES = {case.name: case for case in small_cases()}
@@ -152,7 +158,7 @@ def test_a_sound_policy_passes() -> None:
         (Short(), r"plan: group_of: found shape \(3,\)"),
         (Lost(), "plan: .*unknown pool group 'attic'"),
         (Restless(), "on_iteration: move_block: found block 0 more than once"),
-        (Forgetful(), "tree on four_domains_hbm with 3 workers: "),
+        (Forgetful(), "tree on four_domains_hbm with 3 workers, seed 0: policy Forgetful: "),
     ],
 )
 def test_broken_decisions_are_found(policy: RandomStealing, message: str) -> None:
@@ -176,3 +182,59 @@ def test_missing_documentation_is_found() -> None:
 def _copy(workload: Workload) -> Workload:
     """Return a workload with operations of its own, which a test may spoil."""
     return replace(workload, graph=replace(workload.graph, ops=workload.graph.ops.copy()))
+
+
+def _fail(*_: object) -> Any:
+    return 1 // 0
+
+
+RAISING = ("prepare", "start", "place", "plan", "on_iteration", "on_ready", "on_finish", "on_timer")
+
+
+@pytest.mark.parametrize("hook", RAISING)
+def test_what_a_hook_raises_is_told_with_the_case(hook: str, backends: list[str]) -> None:
+    def raising(self: Any, view: Any, *more: Any) -> Any:
+        return _fail(view)
+
+    own = {hook: raising, "timer_period_s": 1e-6, "on_timer": lambda self, view, state: ()}
+    broken = dataclass(frozen=True, kw_only=True)(type("Broken", (Sound,), {**own, hook: raising}))
+    in_a_run = hook in ("on_ready", "on_finish", "on_timer")
+    assert not in_a_run or fits(broken(), CASE)
+    with pytest.raises(AssertionError) as told:
+        check_traces(broken(), CASE, backends) if in_a_run else fits(broken(), CASE)
+    text = str(told.value)
+    seed = "1, simpy" if in_a_run else "0"
+    where = f"{CASE.name}, seed {seed}: policy Broken: {hook}: {__file__}:"
+    assert text.startswith(where)
+    assert text.endswith(": ZeroDivisionError: integer division or modulo by zero")
+    assert isinstance(told.value.__cause__, ZeroDivisionError)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking(Sound):
+    def on_ready(self, view: Any, state: Any, task: int, worker: int) -> None:
+        view.live.progress(99)
+
+
+def test_a_question_about_nothing_is_told_with_hook_and_case(backends: list[str]) -> None:
+    with pytest.raises(
+        AssertionError, match=r"seed 1, simpy: policy Asking: on_ready: .*: progress"
+    ):
+        check_policy(Asking(), backends=backends, cases=[CASE], documented=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unmade(Sound):
+    wanted: int = param(1, low=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.wanted == 1:
+            raise KeyError("wanted")
+
+
+def test_a_default_that_cannot_be_made_is_told() -> None:
+    with pytest.raises(
+        AssertionError, match=r"Unmade: cannot be made without arguments: .*KeyError: 'wanted'"
+    ):
+        check_parameters(Unmade(wanted=2))
