@@ -75,10 +75,10 @@ def compare_command(
     found = Difference(*measured)
     warn(found.doubts, quiet=quiet)
     if output is not None:
-        from simsched.report.plots import draw_difference, save
+        from simsched.report.plots import draw_differences, save
         from simsched.report.plots.widths import fit
 
-        figure = draw_difference(found)
+        figure = draw_differences([found])
         if width_mm is not None:
             fit(figure, width_mm, "--width")
         save(figure, output)

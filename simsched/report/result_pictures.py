@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -16,11 +17,12 @@ from matplotlib.figure import Figure
 
 from simsched.experiment.cells import Cell
 from simsched.experiment.compare import Difference, measure_side
-from simsched.experiment.summary import Row, misfits_of
+from simsched.experiment.remarks import against_baseline
+from simsched.experiment.summary import Row
 from simsched.files.atomic import write_atomically
 from simsched.files.errors import ConfigurationError
 from simsched.report.plots import (
-    draw_difference,
+    draw_differences,
     draw_matrix,
     plot_bandwidth,
     plot_comparison,
@@ -44,6 +46,10 @@ FIGURES = ("makespan", "matrix", "waterfall", "bandwidth", "bandwidth_over_time"
 COLUMNS_MM = (120.0, 200.0)
 
 
+#: Runs that differ in nothing but their seed, with their rows.
+Runs = list[tuple[Cell, Row]]
+
+
 class Drawing(NamedTuple):
     """A figure: its kind, a title, also for those who cannot see it, and what draws it."""
 
@@ -64,34 +70,45 @@ _DARK: dict[Any, str] = {
 }
 
 
-def differences(result: ResultData) -> Iterator[Difference]:
-    """Yield where the time of the baseline and of the shortest policy went, place by place.
+def differences(result: ResultData) -> Iterator[list[Difference]]:
+    """Yield where the time of the baseline and of other policies went, place by place.
 
-    Runs that say little of their policy are left out. The others are simulated again with their
-    events, as long as these are no more than `MAX_EVENTS`.
+    The policies are those of :func:`simsched.experiment.remarks.against_baseline`. Their runs are
+    simulated again with their events, as long as these are no more than `MAX_EVENTS`.
     """
-    places: dict[tuple[str, str, str], dict[str, list[tuple[Cell, Row]]]] = {}
+    room = MAX_EVENTS
+    for runs in compared(result):
+        events = [sum(int(row["events"]) for _, row in own) for own in runs]
+        fit = sum(total <= room for total in itertools.accumulate(events))
+        if fit < 2:
+            return
+        room -= sum(events[:fit])
+        yield measured(runs[:fit])
+
+
+def compared(result: ResultData) -> Iterator[list[Runs]]:
+    """Yield the runs of the baseline and of the policies to compare with it, place by place."""
+    places: dict[tuple[str, str, str], dict[str, Runs]] = {}
     for cell, row in zip(result.cells, result.rows, strict=True):
         place = places.setdefault((cell.machine, cell.workload, str(cell.sweep)), {})
         place.setdefault(cell.policy, []).append((cell, row))
-    room = MAX_EVENTS
-    for policies in places.values():
-        base = policies.pop(result.baseline, None)
-        if base is None or not policies:
-            continue
-        telling = [runs for runs in policies.values() if not misfits_of([row for _, row in runs])]
-        if not telling or misfits_of([row for _, row in base]):
-            continue
-        best = min(telling, key=lambda runs: sum(row["makespan_s"] for _, row in runs))
-        room -= sum(int(row["events"]) for _, row in (*base, *best))
-        if room < 0:
-            return
-        yield Difference(*(measure_side([cell for cell, _ in runs]) for runs in (base, best)))
+    for runs in places.values():
+        rows = {label: [row for _, row in own] for label, own in runs.items()}
+        base = rows.pop(result.baseline, None)
+        others = [label for label, _ in against_baseline(base, rows)] if base else []
+        if others:
+            yield [runs[label] for label in (result.baseline, *others)]
+
+
+def measured(runs: Sequence[Runs]) -> list[Difference]:
+    """Return where the time of runs went, beside the first ones."""
+    first, *others = (measure_side([cell for cell, _ in own]) for own in runs)
+    return [Difference(first, other) for other in others]
 
 
 def chosen_drawings(
     result: ResultData,
-    found: Sequence[Difference],
+    found: Sequence[Sequence[Difference]],
     kinds: Sequence[str] = (),
     width_mm: float | None = None,
 ) -> list[Drawing]:
@@ -108,7 +125,7 @@ def chosen_drawings(
 
 
 def _drawings(
-    result: ResultData, found: Sequence[Difference], width_mm: float | None
+    result: ResultData, found: Sequence[Sequence[Difference]], width_mm: float | None
 ) -> Iterator[Drawing]:
     """Yield the figures of a result: makespans, their differences, bandwidths."""
     name, columns = result.experiment.name, MOST_COLUMNS
@@ -120,9 +137,10 @@ def _drawings(
     if draw_matrix(result.lines) is not None:
         title = f"Policies of {name}, by machine and workload"
         yield Drawing("matrix", title, partial(draw_matrix, result.lines))
-    for difference in found[:MAX_PICTURES]:
-        title = difference_title(difference)
-        yield Drawing("waterfall", title, partial(draw_difference, difference))
+    for of_place in found[:MAX_PICTURES]:
+        title = difference_title(*of_place)
+        draw = partial(draw_differences, of_place, most_columns=columns)
+        yield Drawing("waterfall", title, draw)
     places: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for row in result.rows:
         places.setdefault((row["machine"], row["workload"]), []).append(row)
@@ -139,9 +157,11 @@ def _drawings(
             yield Drawing("bandwidth_over_time", title, partial(over_time.draw, title))
 
 
-def difference_title(found: Difference) -> str:
-    """Return what a report calls a difference: machine and workload, and both policies."""
-    return "{}: {} and {}".format(*found.names)
+def difference_title(*found: Difference) -> str:
+    """Return what a report calls differences: machine and workload, and all policies."""
+    where, first, _ = found[0].names
+    policies = [first, *(each.names[2] for each in found)]
+    return f"{where}: {', '.join(policies[:-1])} and {policies[-1]}"
 
 
 def picture(title: str, draw: Callable[[], Figure | None]) -> dict[str, Any]:

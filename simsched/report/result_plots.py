@@ -128,17 +128,36 @@ class Plots:
 
         return matrix(self._result.lines, ax)
 
-    def waterfall(self, other: ResultData | str, *, ax: Axes | None = None) -> Axes:
+    def waterfall(
+        self, other: ResultData | str | None = None, *, ax: Axes | None = None
+    ) -> Axes | Panels:
         """Draw what makes the difference between the makespans of two policies, part by part.
 
         A is this result, or its baseline when it has several policies; B is `other`, a result or
         what chooses its runs from this one. Runs of each differ in nothing but their seed. All
         seeds are simulated again; the steps are means over them and add up to the difference. Parts
         are explained in docs/comparing.md.
-        """
-        from simsched.report.plots import waterfall
 
-        return waterfall(self.difference(other), ax)
+        Without `other` it is for each of up to three policies: the shortest one, and those that
+        differ most from the baseline. Several have a panel each, an array of axes; with `ax` it is
+        the shortest one.
+        """
+        from simsched.report.plots import waterfall, waterfalls
+        from simsched.report.plots.common import new_figure
+        from simsched.report.result_pictures import compared, measured
+
+        if other is not None:
+            return waterfall(self.difference(other), ax)
+        places = [*compared(self._result)]
+        if len(places) != 1:
+            raise ConfigurationError(
+                f"waterfall: found {len(places)} machines and workloads whose policies can be "
+                "compared, accepted one: choose it, such as result['workload=NAME']"
+            )
+        found = measured(places[0][: None if ax is None else 2])
+        if len(found) == 1:
+            return waterfall(found[0], ax)
+        return waterfalls(new_figure(), found)
 
     def difference(self, other: ResultData | str) -> Difference:
         """Return what :meth:`waterfall` draws, in seconds of the mean worker."""

@@ -81,14 +81,15 @@ def write_report(
     width_mm = check_figures(path, figures, width)
     found = [*differences(result)]
     drawn = chosen_drawings(result, found, figures, width_mm)
+    single = [each for of_place in found for each in of_place]
     if path.suffix == ".html":
-        write_text(path, _html(result, found, drawn, command))
+        write_text(path, _html(result, single, drawn, command))
     else:
         write_pages(path, drawn, result.experiment.name, width_mm)
-    titled = len(found) > 1
+    titled = len(single) > 1
     return [
         f"{difference_title(each)}: {sentence}" if titled else sentence
-        for each in found
+        for each in single
         for sentence in each.remarks
     ] or result.remarks
 

@@ -245,11 +245,32 @@ def test_figures_are_pages_of_a_pdf_with_fonts_that_publishers_take(
 
 
 def test_policies_that_are_marked_are_not_explained(explained: Result) -> None:
-    assert len([*result_pictures.differences(explained)]) == 1
+    assert [len(each) for each in result_pictures.differences(explained)] == [1]
     for row in explained.rows:
         if row["policy"] != explained.baseline:
             row["misfits"] = "has nothing to decide"
     assert [*result_pictures.differences(explained)] == []
+
+
+def test_each_policy_that_differs_has_a_panel_as_long_as_there_are_few_events(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = EXPERIMENT.replace("fork_join[depth=4]", "heat[rows=512]")
+    experiment.write_text(text.replace("policies: [cilk_a", "policies: [cilk_a, manual_static"))
+    found = simsched.run(experiment, jobs=1)
+    (three,) = result_pictures.differences(found)
+    assert [each.names[2] for each in three] == ["manual_static", "sharing <b>"]
+    page = found.report(tmp_path / "r.html").read_text("utf-8")
+    title = "amd_4x_opteron8380 forks: cilk_a, manual_static and sharing &lt;b&gt;"
+    assert page.count(f'alt="{title}"') == 1
+    events: dict[str, int] = {}
+    for row in found.rows:
+        events[row["policy"]] = events.get(row["policy"], 0) + row["events"]
+    most = events["cilk_a"] + events["manual_static"]
+    monkeypatch.setattr(result_pictures, "MAX_EVENTS", most)
+    assert [len(each) for each in result_pictures.differences(found)] == [1]
+    monkeypatch.setattr(result_pictures, "MAX_EVENTS", most - 1)
+    assert [*result_pictures.differences(found)] == []
 
 
 def test_sentences_on_several_places_name_them(

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 import simsched
 from simsched.experiment.compare import Difference, Side
 from simsched.files.errors import ConfigurationError
-from simsched.report.plots import locality, speedup, waterfall
+from simsched.report.plots import draw_differences, locality, speedup, waterfall
 from simsched.report.plots.bandwidth import bandwidth, rates
 
 HEAT = "heat[rows=128,columns=128,leaf_bytes=8 KiB,iterations=2]"
@@ -114,6 +114,28 @@ def test_waterfall_steps_lead_from_one_makespan_to_the_other() -> None:
     assert labels == ["A", "compute", "idle", "1 smaller parts", "B"]
 
 
+def test_waterfalls_beside_each_other_have_the_same_rows_and_axis() -> None:
+    first = Side("m w A", (0,), 10.0, {"compute": 6.0, "idle": 4.0})
+    second = Side("m w B", (0,), 9.6, {"compute": 6.0, "idle": 3.598, "steal": 0.002})
+    third = Side("m w C", (0,), 9.2, {"compute": 6.2, "idle": 3.0})
+    figure = draw_differences([Difference(first, each) for each in (second, third)])
+    figure.draw_without_rendering()
+    left, right = figure.axes
+    rows = ["A", "compute", "idle", "1 smaller parts", "B"]
+    assert [text.get_text() for text in left.get_yticklabels()] == rows
+    assert not right.get_yticklabels()
+    assert right.get_yticks().tolist() == left.get_yticks().tolist()
+    for axes in (left, right):
+        # Levels are 10.2 at most and 9.2 at least; the axis begins as far below that.
+        assert axes.get_xlim() == pytest.approx((8.2, 8.2 + 2.0 * 1.12))
+    widths = [[round(bar.get_width(), 6) for bar in axes.patches] for axes in (left, right)]
+    assert widths == [[10.0, 0.0, -0.402, 0.002, 9.6], [10.0, 0.2, -1.0, 0.0, 9.2]]
+    assert [text.get_text() for text in left.texts] == ["10", "0", "-0.402", "+0.002", "9.6"]
+    titles = [axes.get_title(loc="left").replace("\xa0", " ") for axes in (left, right)]
+    assert titles == ["B: B (4.0 % less time)", "B: C (8.0 % less time)"]
+    assert figure.get_suptitle() == "m w, A: A"
+
+
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("rounding", [0.0, 1e-15])
 def test_runs_that_take_as_long_are_seen_from_zero_on(rounding: float) -> None:
@@ -142,6 +164,20 @@ def test_a_waterfall_says_which_result_has_several_kinds_of_runs(result: simsche
         "waterfall: B, a result of plots: found runs with policy cilk_a, work_sharing, accepted: "
         "one of them, such as policy=cilk_a"
     )
+
+
+def test_a_waterfall_of_no_policy_has_those_that_differ_most() -> None:
+    policies = ["cilk_a", "work_sharing", "manual_static"]
+    found = simsched.run("amd_4x_opteron8380", "heat[rows=512]", policies, jobs=1)
+    axes = found.plot.waterfall()
+    # The shortest one comes first.
+    titles = [each.get_title(loc="left").partition(" (")[0] for each in axes]
+    assert titles == ["B: manual_static", "B: work_sharing"]
+    alone = Figure().add_subplot()
+    assert found.plot.waterfall(ax=alone) is alone
+    assert "manual_static" in alone.get_title(loc="left")
+    with pytest.raises(ConfigurationError, match="found 0 machines and workloads whose policies"):
+        found["cilk_a"].plot.waterfall()
 
 
 def test_every_plot_draws_where_it_is_told_to(result: simsched.Result) -> None:

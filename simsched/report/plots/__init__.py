@@ -11,7 +11,7 @@ from simsched.report.plots.links import links
 from simsched.report.plots.locality import locality
 from simsched.report.plots.matrix import draw_matrix, matrix
 from simsched.report.plots.speedup import speedup
-from simsched.report.plots.waterfall import draw_difference, waterfall
+from simsched.report.plots.waterfall import draw_differences, waterfall, waterfalls
 
 #: Fonts are embedded as TrueType: publishers refuse Matplotlib's default, Type 3.
 mpl.rcParams["pdf.fonttype"] = mpl.rcParams["ps.fonttype"] = 42
@@ -19,7 +19,7 @@ mpl.rcParams["pdf.fonttype"] = mpl.rcParams["ps.fonttype"] = 42
 __all__ = [
     "COLOURS",
     "bandwidth",
-    "draw_difference",
+    "draw_differences",
     "draw_matrix",
     "gantt",
     "links",
@@ -32,4 +32,5 @@ __all__ = [
     "save",
     "speedup",
     "waterfall",
+    "waterfalls",
 ]
