@@ -13,6 +13,7 @@ from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.plans import homes_of
 from simsched.engine.processors import machine_of_workers, threads_for
 from simsched.engine.setup import Setup, set_up
+from simsched.engine.watch import watched
 from simsched.files.errors import PolicyError
 from simsched.machine.model import Machine
 from simsched.policy.contract.base import Plan, Policy, view_before
@@ -67,11 +68,12 @@ def rehearse(
     tuple of str
         Why the run says little of its policy, see :func:`misfits`.
     """
-    setup = set_up(machine, workload, policy, workers=workers, pinning=pinning, seed=seed)
-    executed = setup.view.workload
-    first = executed.graph if executed.init is None else executed.init
-    plan, resolved = setup.planned(policy, first)
-    return misfits(setup, policy, plan, resolved, first)
+    with watched(policy):
+        setup = set_up(machine, workload, policy, workers=workers, pinning=pinning, seed=seed)
+        executed = setup.view.workload
+        first = executed.graph if executed.init is None else executed.init
+        plan, resolved = setup.planned(policy, first)
+        return misfits(setup, policy, plan, resolved, first)
 
 
 def stated(

@@ -24,6 +24,7 @@ from simsched.engine.plans import resolve_plan
 from simsched.engine.replication import refuse_copied
 from simsched.engine.setup import Setup, refuse_idle, set_up
 from simsched.engine.stall import MAX_PROGRESS_LIMIT_S, PROGRESS_LIMIT_S
+from simsched.engine.watch import watched
 from simsched.engine.ways import LoadMeter
 from simsched.files.errors import ConfigurationError, PolicyError, expect, unknown_name
 from simsched.files.units import PER_PS
@@ -130,7 +131,7 @@ def simulate(
     )
     if backend not in BACKENDS:
         raise ConfigurationError(unknown_name("backend", backend, BACKENDS))
-    with said_of(f"policy {own_name(type(policy))}"):
+    with said_of(f"policy {own_name(type(policy))}"), watched(policy):
         setup = set_up(
             machine,
             workload,

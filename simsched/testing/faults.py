@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType
 
+from simsched.engine.watch import watched
 from simsched.files.errors import ANY_ERROR, SimschedError
 from simsched.policy.contract.base import Policy, own_name
+from simsched.policy.contract.class_checks import methods_of, told_name
 
 
 @contextmanager
@@ -19,9 +21,10 @@ def told_of(policy: Policy, where: str) -> Iterator[None]:
     called, and the line.
     """
     cls = type(policy)
-    name = vars(cls).get("name") or cls.__name__
+    name = told_name(cls)
     try:
-        yield
+        with watched(policy):
+            yield
     except MemoryError:
         raise
     except ANY_ERROR as error:
@@ -40,7 +43,7 @@ def _raised_in(cls: type[Policy], error: BaseException | None) -> tuple[str, str
 
     It is the outermost one: hooks may call each other. Nothing where it was raised elsewhere.
     """
-    methods = dict(_methods(cls))
+    methods = methods_of(cls, Policy)
     frames: list[tuple[CodeType, int]] = []
     while error is not None:  # others may have told it again
         frames += [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
@@ -51,12 +54,3 @@ def _raised_in(cls: type[Policy], error: BaseException | None) -> tuple[str, str
             last = [line for each, line in frames if each.co_filename == file][-1]
             return methods[code], f"{file}:{last}"
     return "", ""
-
-
-def _methods(cls: type[Policy]) -> Iterator[tuple[CodeType, str]]:
-    """Yield what the class of a policy defines of the contract, by its code, and its name."""
-    for name in ("__post_init__", *vars(Policy)):
-        for each in cls.__mro__[: cls.__mro__.index(Policy)]:
-            code = getattr(vars(each).get(name), "__code__", None)
-            if code is not None:
-                yield code, name

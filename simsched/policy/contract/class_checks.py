@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import Field
+from types import CodeType
 from typing import Any
 
 from simsched.files.errors import ConfigurationError, nearest_hint
@@ -87,3 +88,19 @@ def check_class(cls: type, contract: type, name: str) -> None:
     found = mistake(cls, contract)
     if found is not None:
         raise ConfigurationError(f"policy {name}: {found}")
+
+
+def methods_of(cls: type, contract: type) -> dict[CodeType, str]:
+    """Return the names of a policy's methods that the contract has, by their code."""
+    found = {}
+    for name in ("__post_init__", *vars(contract)):
+        for each in cls.__mro__[: cls.__mro__.index(contract)]:
+            code = getattr(vars(each).get(name), "__code__", None)
+            if code is not None:
+                found[code] = name
+    return found
+
+
+def told_name(cls: type) -> str:
+    """Return the name under which a class itself is registered, or its own."""
+    return vars(cls).get("name") or cls.__name__
