@@ -67,6 +67,19 @@ def matching(found: Found, option: str, patterns: str) -> set[Thread]:
     return result
 
 
+def name_tracks(found: Found, devices: str | None, ordered: str | None) -> None:
+    """Take tracks that options name for those that the file itself tells to be a device's, ordered.
+
+    A device that the file tells, or an option, is ordered unless an option says what is.
+    """
+    if devices is not None:
+        found.devices = matching(found, "devices", devices)
+    if ordered is not None:
+        found.ordered = matching(found, "ordered", ordered)
+    else:
+        found.ordered |= found.devices
+
+
 def tracked_recording(found: Found, steps: list[Step]) -> Recording:
     """Return the recording of a file of another program, with the graph where it says any.
 

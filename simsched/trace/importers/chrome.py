@@ -40,7 +40,7 @@ from simsched.trace.importers._kineto import is_work, launching, note_track
 from simsched.trace.importers._own_chrome import own_recording
 from simsched.trace.importers._slice_arrows import PHASES, Step
 from simsched.trace.importers._slices import LIMIT_PS, Found, PairRow, Slice
-from simsched.trace.importers._tracks import matching, tracked_recording
+from simsched.trace.importers._tracks import name_tracks, tracked_recording
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 
@@ -116,12 +116,9 @@ def read_chrome(
         raise TraceError(f"{path}: found no slices that are tasks, accepted at least one{why}")
     if about is not None:
         return own_recording(found, about)
-    if devices is not None:
-        found.devices = matching(found, "devices", devices)
-    if ordered is not None:
-        found.ordered = matching(found, "ordered", ordered)
-    else:
-        found.ordered |= found.devices | launching(found, steps)
+    name_tracks(found, devices, ordered)
+    if ordered is None:
+        found.ordered |= launching(found, steps)
     recording = tracked_recording(found, steps)
     origin_us = str(Decimal(found.origin) / PS_PER_US)
     return replace(recording, details={**recording.details, "origin_us": origin_us})

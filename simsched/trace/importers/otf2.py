@@ -4,7 +4,9 @@ Every region that a location enters and leaves is a task whose class is the regi
 :mod:`~simsched.trace.importers._slices`: a region inside another one suspends it. Locations are
 workers, and ticks of the trace's clock are turned into picoseconds. Score-P records every function
 that is instrumented; the option `regions` picks those that are tasks. Messages, collective
-operations and metrics are not read, so that recordings have no graph.
+operations and metrics are not read, so that recordings have no graph but that of tracks which are
+ordered or a device's, as :mod:`~simsched.trace.importers._tracks` has it: locations of the types
+GPU and ACCELERATOR_STREAM are both, others where options name them.
 
 The package is the extra ``simsched[otf2]``. Its library writes what it finds wrong to the standard
 error; here it is one error with the library's last word.
@@ -26,11 +28,12 @@ from simsched.files.errors import ConfigurationError, TraceError
 from simsched.files.limits import TASKS, TEXT_BYTES
 from simsched.files.units import PS_PER_S
 from simsched.trace.importers._slices import Found, Slice, Thread
-from simsched.trace.importers._tracks import tracked_recording
+from simsched.trace.importers._tracks import name_tracks, tracked_recording
 from simsched.trace.importers.registry import trace_importer
 from simsched.trace.recording import Recording
 
 ANCHOR = "traces.otf2"
+DEVICES = ("GPU", "ACCELERATOR_STREAM")  #: types of locations
 MAGIC = b"OTF2\x00"
 NO_BEGIN = "leave of a region without its enter"
 NO_END = "enter of a region without its leave"
@@ -51,7 +54,9 @@ def _looks_like_otf2(path: Path) -> bool:
 
 
 @trace_importer("otf2", recognises=_looks_like_otf2)
-def read_otf2(path: Path, *, regions: str = "*") -> Recording:
+def read_otf2(
+    path: Path, *, regions: str = "*", devices: str | None = None, ordered: str | None = None
+) -> Recording:
     """Score-P's OTF2, with the extra simsched[otf2].
 
     Parameters
@@ -60,6 +65,11 @@ def read_otf2(path: Path, *, regions: str = "*") -> Recording:
         The anchor file, or the directory of its traces.otf2.
     regions : str
         Patterns of the names of regions that are tasks, with commas in between.
+    devices : str, optional
+        Patterns of the names of locations that are a device's; by default their types say.
+    ordered : str, optional
+        Patterns of the names of locations on which each region waits for the one before it; by
+        default those of devices.
     """
     try:
         package = import_module("otf2").reader
@@ -95,6 +105,7 @@ def read_otf2(path: Path, *, regions: str = "*") -> Recording:
         most = ", ".join(name for name, _ in names.most_common(8)) or "none"
         raise TraceError(f"{path}: found no regions {regions!r} that are tasks, accepted: {most}")
     TASKS.check(len(found.slices), path, TraceError)
+    name_tracks(found, devices, ordered)
     return tracked_recording(found, [])
 
 
@@ -124,6 +135,8 @@ def _thread(found: Found, location: Any) -> Thread:
     thread = (str(group), int(location._ref))
     found.threads.setdefault(thread, str(location.name))
     found.processes.setdefault(thread[0], str(group))
+    if str(location.type).rpartition(".")[2] in DEVICES:
+        found.devices.add(thread)
     return thread
 
 

@@ -17,6 +17,8 @@ state whose container is never destroyed and that nothing follows has no end and
 * *Links* between containers with tasks are edges of the graph, as
   :mod:`~simsched.trace.importers._slice_arrows` says: from the slice that ends where the link
   starts, to the one that begins where it ends, or the ones around these moments.
+* *Tracks.* Options name containers that are ordered or a device's, in the words of
+  :mod:`~simsched.trace.importers._tracks`.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from simsched.trace.importers._own_paje import own_recording
 from simsched.trace.importers._paje_events import Event, PajeFile
 from simsched.trace.importers._slice_arrows import Step
 from simsched.trace.importers._slices import Found, Slice, Thread
-from simsched.trace.importers._tracks import tracked_recording
+from simsched.trace.importers._tracks import name_tracks, tracked_recording
 from simsched.trace.importers.registry import by_head, trace_importer
 from simsched.trace.recording import Recording
 
@@ -84,6 +86,8 @@ def read_paje(
     unit: Literal["s", "ms", "us", "ns"] | None = None,
     state: str | None = None,
     idle: str = "idle",
+    devices: str = "",
+    ordered: str = "",
 ) -> Recording:
     """Paje traces, simsched's own, of StarPU or of another program.
 
@@ -97,6 +101,10 @@ def read_paje(
         Name of the type of states that are tasks; has to be given where several have values.
     idle : str
         Names of states that are no tasks, with commas in between; in either case.
+    devices : str
+        Patterns of the names of containers whose tasks need a processor of kind gpu.
+    ordered : str
+        Patterns of the names of containers on which each task waits for the one before it.
     """
     file = PajeFile(path)
     embedded = values_of((line for line in file.lines if line.startswith(MARK)), str(path))
@@ -138,6 +146,7 @@ def read_paje(
         raise TraceError(f"{path}: found no states that are tasks, accepted at least one")
     workers = {piece.thread for piece in found.slices}
     links = [step for step in states.steps if step.thread in workers]
+    name_tracks(found, devices, ordered)
     recording = tracked_recording(found, links)
     origin = str(Decimal(found.origin) / PS_PER_S)
     return replace(recording, details={**recording.details, "origin_s": origin})

@@ -53,6 +53,31 @@ def test_some_regions_are_tasks(trace):
         import_recording(trace, regions="x")
 
 
+@pytest.mark.parametrize(
+    ("options", "edges", "kinds"),
+    [
+        # kernels one after the other, 1 us apart; what the host did is told by an option
+        ({}, 2, ("cpu", "gpu")),
+        ({"ordered": "*"}, 4, ("cpu", "gpu")),
+        ({"ordered": "host", "devices": ""}, 2, ("cpu",)),
+    ],
+)
+def test_locations_of_accelerators_are_ordered_and_devices(options, edges, kinds, tmp_path):
+    otf2 = pytest.importorskip("otf2", reason="otf2 is an extra")
+    with otf2.writer.open(str(tmp_path / "t"), timer_resolution=1_000_000) as written:
+        root = written.definitions.system_tree_node("node")
+        group = written.definitions.location_group("process 0", system_tree_parent=root)
+        region = written.definitions.region("work")
+        types = {"host": otf2.LocationType.CPU_THREAD, "CUDA[0:7]": otf2.LocationType.GPU}
+        for name, kind in types.items():
+            writer = written.event_writer(name, type=kind, group=group)
+            for enter, leave in ((0, 2), (3, 5)):
+                writer.enter(enter, region)
+                writer.leave(leave, region)
+    graph = import_recording(tmp_path / "t", **options).workload.graph
+    assert (graph.n_edges, graph.kinds) == (edges, kinds)
+
+
 def test_damaged_traces_are_refused_in_one_message(trace, capfd):
     (trace / "traces" / "0.evt").unlink()
     with pytest.raises(TraceError, match=r"t: not OTF2 as its library reads it: Error: ") as caught:

@@ -153,6 +153,17 @@ def test_states_are_tasks_and_links_edges(unit, ms, load):
     assert found.details["set_aside"] == {}
 
 
+def test_containers_are_ordered_or_a_devices_where_options_say_so(load):
+    """The link alone leads from trsm to gemm."""
+    found = load(HEAD + TYPES + SETS, unit="ms", ordered="CPU 0", devices="*1")
+    graph = found.workload.graph
+    assert (graph.succ_ptr.tolist(), graph.succ.tolist()) == ([0, 1, 2, 2], [1, 2])
+    assert graph.kinds == ("cpu", "gpu")
+    assert graph.ops.tolist() == [[1.5e6, 1e6, np.inf], [np.inf, np.inf, 2e6]]
+    with pytest.raises(TraceError, match=r"option ordered: found 'x', accepted .*: CPU 0, CPU 1"):
+        load(HEAD + TYPES + SETS, unit="ms", ordered="x")
+
+
 def test_only_states_with_jobs_are_starpus_tasks_and_times_are_ms(load):
     text = HEAD + JOBS + TYPES
     text += "6 0 S w0 Overhead\n20 1.5 w0 S p 100 j_1\n6 2.25 S w0 Callback\n5 9 W w0\n"
