@@ -6,7 +6,7 @@ need. Its ratio is that of the makespans on the native engine, for the first see
 enough, it is the smallest one of all seeds. Random candidates are changed step by step, and a
 change is kept if the ratio grows, or at random if it falls a little (simulated annealing); where
 nothing grows any more, the search begins anew. What has been found is made simpler as long as the
-ratio is enough.
+ratio is enough and there is time.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ PATIENCE = 120  #: changes without a larger ratio, until the search begins anew
 #: A change is kept with probability exp(-d / `WARMTH`) if the logarithm of the ratio falls by d.
 WARMTH = 0.02
 LEAST_GAIN = 1.001
+SEARCH_SHARE = 0.75  #: part of the time to look for candidates; the rest makes one simpler
 MACHINE, EXPERIMENT = "machine.yaml", "duel.yaml"
 #: What may be written: only task graphs are files.
 FILES = (PROGRAM, MACHINE, EXPERIMENT)
@@ -79,22 +80,26 @@ class Found:
 
 @dataclass
 class Budget:
-    """How long a search may go on."""
+    """How long a search may go on, and what is found be made simpler."""
 
     seconds: float
-    #: Candidates; None for any number.
+    #: Candidates in place of seconds; what is found then is made as simple as can be.
     tries: int | None = None
     used: int = 0
     _begin: float = field(default_factory=time.monotonic)
 
     def take(self) -> bool:
         """Count one more try, if there is one."""
-        if self.tries is not None:
-            left = self.used < self.tries
-        else:
-            left = time.monotonic() - self._begin < self.seconds
+        left = self._within(SEARCH_SHARE) if self.tries is None else self.used < self.tries
         self.used += left
         return left
+
+    def may_simplify(self) -> bool:
+        """Return whether what was found may be made simpler still."""
+        return self.tries is not None or self._within(1.0)
+
+    def _within(self, share: float) -> bool:
+        return time.monotonic() - self._begin < share * self.seconds
 
 
 def find_duel(
@@ -117,7 +122,7 @@ def find_duel(
     seed : int
         Of the search. With a number of tries it finds the same always.
     budget : Budget
-        How long it goes on; what has been found is made simpler without it.
+        How long it goes on.
     output : Path
         Directory for program, machine and an experiment with both policies; nothing is written
         before both engines agree on all events of all runs.
@@ -139,7 +144,7 @@ def find_duel(
     search = _Search(contest, budget, seed)
     with directories(output):
         while (found := search.next()) is not None:
-            found = contest.shrunken(found)
+            found = contest.shrunken(found, budget)
             result = _confirmed(found, contest, budget, output)
             if result is not None:
                 return result
@@ -184,13 +189,18 @@ class _Contest:
         except SimschedError:
             return 0.0
 
-    def shrunken(self, candidate: Candidate) -> Candidate:
-        """Return a candidate that does well enough, and none that is a little simpler does."""
+    def shrunken(self, candidate: Candidate, budget: Budget) -> Candidate:
+        """Return a candidate that does well enough, and none that is a little simpler does.
+
+        Where the time is over it is the simplest one so far.
+        """
         changed = True
         while changed:
             changed, place = False, 0
             trials = [*candidate.simpler()]
             while place < len(trials):
+                if not budget.may_simplify():
+                    return candidate
                 if self.ratio(trials[place]) >= self.factor:
                     candidate, changed = trials[place], True
                     trials = [*candidate.simpler()]

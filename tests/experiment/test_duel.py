@@ -84,13 +84,57 @@ def test_what_is_found_is_as_simple_as_can_be() -> None:
         Rig(cores=8, lock_us=LOCK_US, steal_us=10, hbm_gb_per_s=50, domains=2),
     )
     assert fight.ratio(large) >= 2.0
-    small = fight.shrunken(large)
+    small = fight.shrunken(large, Budget(0.0, 1))
     assert fight.ratio(small) >= 2.0
     assert all(fight.ratio(simpler) < 2.0 for simpler in small.simpler())
     assert isinstance(small.program, Sketch)
     assert len(small.program.steps) < 12
     assert not small.program.block_kib
     assert (small.rig.steal_us, small.rig.hbm_gb_per_s, small.rig.domains) == (0, 0, 1)
+
+
+def test_a_quarter_of_the_time_is_for_making_it_simpler(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s = [100.0]
+    monkeypatch.setattr("simsched.experiment.duel.time.monotonic", lambda: now_s[0])
+    timed, counted = (Budget(40.0, tries, _begin=100.0) for tries in (None, 2))
+    said = []
+    for passed_s in (29, 31, 39, 41):
+        now_s[0] = 100.0 + passed_s
+        said.append((timed.take(), timed.used, timed.may_simplify()))
+        assert counted.may_simplify()
+    assert said == [(True, 1, True), (False, 1, True), (False, 1, True), (False, 1, False)]
+    assert [counted.take() for _ in range(3)] == [True, True, False]
+
+
+def test_what_is_found_stays_as_it_is_without_time() -> None:
+    fight = contest("work_sharing", "openmp_static")
+    large = Candidate(GRAPHS, flat(12, 10), Rig(cores=8, lock_us=LOCK_US, steal_us=10))
+    assert fight.shrunken(large, Budget(0.0)) is large
+    assert fight.shrunken(large, Budget(60.0)).rig.steal_us == 0
+
+
+def test_a_cache_in_front_of_dram() -> None:
+    rig = Rig(cache_mib=16, dram_gb_per_s=5)
+    cache = rig.machine("machine").nodes[0].memory_side_cache
+    assert cache is not None
+    assert (cache.capacity_bytes, cache.bandwidth_bytes_per_s) == (16 * 2**20, 20e9)
+    assert any(simpler.cache_mib == 0 for simpler in rig.simpler(CHOICES))
+    assert contest("laws", "charm_cache_mode").kind(0) is GRAPHS
+
+
+def test_decisions_that_take_longer_than_kernels() -> None:
+    # A step of 8 kernels after 1 MB in and before 0.5 MB out. Baymax takes 50 us for what is ready
+    # together, MPS nothing. Copies take 0.15 ms at 10 GB/s, kernels 8.2 ms in all, or 8.2 us.
+    values = {"critical": "", "batch": "md", "batch_s": 0.01, "chunk_bytes": 2**28}
+    step = Generated("accelerator_mix", {}, {**values, "deviation": 0.0})
+    rig = Rig(devices=1, device_queues=16)
+    speeds = SHARED.machines["device_speed"]
+    slow, fast = (
+        Candidate(SHARED, step, replace(rig, device_speed=s)) for s in (min(speeds), max(speeds))
+    )
+    fight = contest("baymax", "mps")
+    assert 1.0 < fight.ratio(slow) < 1.1
+    assert fight.ratio(fast) == pytest.approx((150 + 8.2 + 3 * 50) / (150 + 8.2), rel=0.01)
 
 
 def test_nobody_is_slower_than_itself(tmp_path: Path) -> None:
@@ -238,7 +282,7 @@ def test_many_generated_candidates_are_accepted(kind: Kind) -> None:
             made += bool(candidate.things())
         except SimschedError:
             continue
-    assert made >= 15
+    assert made >= 10
 
 
 def test_children_of_what_is_dropped_stay() -> None:

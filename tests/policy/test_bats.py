@@ -264,6 +264,16 @@ def test_without_blocks_there_is_nothing_to_monitor() -> None:
     assert simulated("bats", workload=workload).summary.n_tasks == 15
 
 
+@pytest.mark.parametrize("sizes", [(4096, 0), (0, 4096), (0, 0)])
+def test_blocks_without_bytes_have_no_page_to_sample(sizes: tuple[int, int]) -> None:
+    accessed = accesses([0, 1], [0, 1], list(sizes), [0, 0], 2)
+    graph = build_graph(np.full(2, 1e6), accessed=accessed, block_bytes=sizes)
+    monitor = plans(Workload("two blocks", graph, iterations=2))[0].monitor
+    assert monitor is not None
+    for size, offsets in zip(sizes, monitor.sample_offset_bytes.tolist(), strict=True):
+        assert {one for one in offsets if one != NEVER} == ({0} if size else set())
+
+
 def test_free_sampling_still_has_a_polling_period() -> None:
     machine = make_machine(costs=RuntimeCosts())
     blocks = np.full(4, 4096)

@@ -105,9 +105,10 @@ class Areas:
         Returns
         -------
         ndarray of int64, shape (n_blocks, largest number in a block)
-            Bytes from the start of a block, NEVER where a block has fewer than others.
+            Bytes from the start of a block, NEVER where a block has fewer than others, as all do in
+            areas without a byte.
         """
-        where = (sampled + self.begins[self.starts][:, None]).ravel()
+        where = (sampled + self.begins[self.starts][:, None])[self.n_bytes > 0].ravel()
         place = np.searchsorted(self.ends, where, side="right")
         order = np.argsort(place, kind="stable")
         counts = np.bincount(place, minlength=len(self.blocks))
