@@ -186,7 +186,7 @@ MATRICES: Mapping[str, Choices] = {
 
 SHARED: Mapping[str, Choices] = {
     "accelerator_mix": {
-        "critical": ("", "pos", "ner", "imc", "asr", "dig", "pos ner"),
+        "critical": ("", "pos", "ner", "imc", "asr", "dig", "pos pos", "pos pos pos", "pos ner"),
         "batch": (
             *("md", "", "cfd", "hw", "hsort", "hs", "nw", "pf"),
             *("md hw", "md hs", "hs nw", "hs nw pf"),
@@ -200,19 +200,19 @@ SHARED: Mapping[str, Choices] = {
         "target_s": (0.15, 0.001, 0.01, 1.0),
         "chunk_bytes": (256 * MIB, 16 * MIB, 4 * MIB),
         "deviation": (0.0, 1.0),
-        "reading": tuple(range(16)),
+        "reading": tuple(range(8)),
         "seed": (0, 1, 2, 3),
     },
 }
-#: A device with queues and copy engines; an operation of a kernel is a nanosecond. On a device far
-#: faster than those that were measured, what decisions and queues cost counts.
+#: A device with queues and copy engines; an operation of a kernel is a nanosecond. On a device and
+#: a link far faster than those that were measured, what decisions and queues cost counts.
 SERVERS: Choices = {
     "cores": (1, 2, 4),
     "devices": (1,),
     "device_speed": (1, 10, 100, 1000),
     "device_queues": (16, 1, 2, 4),
-    "core_gb_per_s": (20, 5, 100),
-    "pcie_gb_per_s": (10, 1, 100),
+    "core_gb_per_s": (20, 5, 1000),
+    "pcie_gb_per_s": (10, 1, 100, 1000),
     "queue_us": (0, 1, 10, 100, 1000),
 }
 
