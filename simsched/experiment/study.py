@@ -82,6 +82,9 @@ class Study:
     def from_yaml(cls, document: Document, changes: Sequence[Change] = ()) -> Study:
         """Return the study of an experiment's file with some values replaced.
 
+        A baseline that is not among other policies is left out, so that the first of them is the
+        baseline, and so are metrics that none of other machines has.
+
         Every machine and policy is made once, so that whatever is wrong with one of them is known
         before the first run; for the rest see :func:`simsched.experiment.rehearsal.check_runs`.
         Messages name file, line and key, or what has set the value.
@@ -100,25 +103,15 @@ class Study:
     ) -> Study:
         """Return the study of an experiment's file and of words of a command line.
 
-        Words are names, files or specs; where there are none, those of the file stay. A baseline
-        that is not among other policies is left out, so that the first of them is the baseline, and
-        so are metrics that none of other machines has.
+        Words are names, files or specs; where there are none, those of the file stay.
         """
         words = {"machines": machines, "workloads": workloads, "policies": policies}
-        document = edited(
-            document,
-            [
-                Change(what, list(names), Origin(OPTIONS[what], with_key=False))
-                for what, names in words.items()
-                if names
-            ],
-        )
-        if policies and document.data.get("baseline") not in labels_in(document)["policies"]:
-            data = {key: value for key, value in document.data.items() if key != "baseline"}
-            document = changed(document, data, {})
-        document = edited(document, changes)
-        lenient = bool(machines) and _setter(document, ("metrics",)) is None
-        return _study(document, other_machines=lenient)
+        other = [
+            Change(what, list(names), Origin(OPTIONS[what], with_key=False))
+            for what, names in words.items()
+            if names
+        ]
+        return cls.from_yaml(edited(document, other), changes)
 
     @classmethod
     def from_objects(
@@ -167,21 +160,23 @@ class Study:
 Objects = dict[KeyPath, Any]
 
 
-def _setter(document: Document, loc: KeyPath) -> Origin | None:
-    """Return what has set a value in place of the file."""
-    return document.origin(loc) if isinstance(document, Changed) else None
+def _others(document: Document, what: str, depends: str) -> bool:
+    """Return whether other things of a kind stand in place of the file's, but not what depends."""
+    if not isinstance(document, Changed) or document.origin((depends,)) is not None:
+        return False
+    places = [loc for loc in document.origins if loc[0] == what]
+    return any(len(loc) < 3 or loc[2:] == ("name",) for loc in places)
 
 
-def _study(
-    document: Document, objects: Objects | None = None, *, other_machines: bool = False
-) -> Study:
-    """Return a study whose parts have been looked up; `objects` are those that exist already.
-
-    With `other_machines`, metrics of the experiment are left out that its machines do not have.
-    """
+def _study(document: Document, objects: Objects | None = None) -> Study:
+    """Return a study whose parts have been looked up; `objects` are those that exist already."""
+    is_other = _others(document, "policies", "baseline")
+    if is_other and document.data.get("baseline") not in labels_in(document)["policies"]:
+        data = {key: value for key, value in document.data.items() if key != "baseline"}
+        document = changed(document, data, {})
     experiment = checked(document)
     builder = _Builder(document, experiment, objects or {})
-    builder.check_metrics(leave_out=other_machines)
+    builder.check_metrics(leave_out=_others(document, "machines", "metrics"))
     for values, point, combined in sweep_points(document, experiment):
         builder.add(values, point, combined)
         if len(builder.cells) > MAX_CELLS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -100,6 +101,14 @@ class ResultData:
         outcome = replace(self.outcome, rows=rows, cells=cells)
         lines = compare(rows, self.experiment, others)
         return replace(self, outcome=outcome, lines=lines, claims=[], others=others)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Yield the row of every run: its columns by name."""
+        return iter(self.rows)
+
+    def __contains__(self, label: object) -> bool:
+        """Return whether there are runs of a policy, by its label."""
+        return label in self.policies
 
     def simulate(self, which: str = "", *, iterations: int | tuple[int, int] | None = None) -> Run:
         """Simulate the first run that `which` describes again, with its events.

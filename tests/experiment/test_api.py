@@ -34,6 +34,15 @@ def test_three_lines(result: simsched.Result) -> None:
     assert set(result.runs["iterations"]) == {3}
 
 
+def test_a_result_has_rows_and_knows_its_policies(result: simsched.Result) -> None:
+    rows = list(result)
+    assert len(rows) == len(result)
+    assert {row["policy"] for row in rows} == set(result.policies)
+    assert result.policies[0] in result
+    assert "nosuch" not in result
+    assert 0 not in result
+
+
 def test_files_are_where_the_result_says(result: simsched.Result) -> None:
     assert result.outcome.parquet.exists()
     assert [path.name for path in result.pictures] == ["comparison.png", "bandwidth.png"]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from simsched.experiment.overrides import assignments, checked, edited, parse_assignment
+from simsched.experiment.study import Study
 from simsched.files.errors import ConfigurationError
 from simsched.files.yaml_reader import Document
 
@@ -156,3 +157,47 @@ def test_what_is_said_of_other_runs_is_left_out(
     own = changed({**make_plain(), **said}, "remark=Mine.", assigned)
     assert own["remark"] == "Mine."
     assert ("description" in own) == (left is not None)
+
+
+@pytest.mark.parametrize(
+    ("assigned", "metrics", "baseline"),
+    [
+        (["machines=[opteron48]"], ["makespan_s"], "cilk"),
+        (["machines.0.name=opteron48"], ["makespan_s"], "cilk"),
+        (["machines=[opteron48]", "policies=[laws, cats]"], ["makespan_s"], "laws"),
+        (["policies=[laws, cilk]"], ["makespan_s", "hbm_percent"], "cilk"),
+        (["policies=[laws, cats]", "baseline=cats"], ["makespan_s", "hbm_percent"], "cats"),
+        (["machines.knl_snc4_flat.workers=8"], ["makespan_s", "hbm_percent"], "cilk"),
+    ],
+)
+def test_what_hangs_on_other_machines_and_policies_is_left_out(
+    assigned: list[str], metrics: list[str], baseline: str
+) -> None:
+    data = {
+        "name": "x",
+        "machines": ["knl_snc4_flat"],
+        "workloads": ["heat_small"],
+        "policies": ["laws", "cilk"],
+        "baseline": "cilk",
+        "metrics": ["makespan_s", "hbm_percent"],
+    }
+    if "machines.0.name=opteron48" in assigned:
+        data["machines"] = [{"name": "knl_snc4_flat"}]
+    study = Study.from_yaml(Document(None, data), assignments(assigned))
+    assert study.experiment.metrics == metrics
+    assert study.experiment.baseline in (baseline, None)
+    assert study.experiment.baseline or baseline == "laws"
+
+
+@pytest.mark.parametrize(
+    ("assigned", "message"),
+    [
+        (["machines=[opteron48]", "metrics=[hbm_percent]"], "unknown metric 'hbm_percent'"),
+        (["policies=[laws]", "baseline=cilk"], "unknown policy label 'cilk'"),
+    ],
+)
+def test_what_is_asked_for_is_not_left_out(assigned: list[str], message: str) -> None:
+    data = {"name": "x", "machines": ["knl_snc4_flat"], "workloads": ["heat_small"]}
+    document = Document(None, {**data, "policies": ["cilk"]})
+    with pytest.raises(ConfigurationError, match=message):
+        Study.from_yaml(document, assignments(assigned))
