@@ -7,6 +7,7 @@ common is in docs/command-line.md.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import re
 import sys
@@ -276,9 +277,13 @@ def _print_result(result: Any, quiet: bool) -> None:
         say(table)
     if quiet:
         return
+    shown = [estimate for line in result.lines for estimate in line.metrics.values()]
+    has_interval = any(not math.isnan(estimate.half_width) for estimate in shown)
     say(
         f"{plural(outcome.computed, 'run')} simulated in {duration(outcome.elapsed_s)}, "
-        f"{outcome.reused} taken from earlier; ± is the 95 % confidence interval over seeds"
+        f"{outcome.reused} taken from earlier"
+        + "; ± is the 95 % confidence interval over seeds"
+        * has_interval
     )
     for path in filter(None, (outcome.parquet, *result.pictures, result.summary)):
         sys.stdout.write(f"  {path}\n")

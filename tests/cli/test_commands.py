@@ -23,7 +23,9 @@ def test_run_prints_the_comparison_and_names_the_files(simsched: Command, experi
     for name in ("runs.parquet", "comparison.png", "summary.json"):
         assert f"results/small/{name}" in output
         assert Path("results/small", name).is_file()
-    assert "4 taken from earlier" in simsched("run", experiment)[1]
+    again = simsched("run", experiment)[1]
+    assert "4 taken from earlier; ± is" in again
+    assert "±" not in simsched("run", experiment, "--set", "seeds=1")[1]
 
 
 def test_run_json_is_one_document_and_nothing_else(simsched: Command, experiment: Path) -> None:
