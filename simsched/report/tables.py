@@ -111,8 +111,7 @@ def comparison_cells(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]
     rows, marks = [], fit_marks(lines)
     for line in lines:
         cells = [line.machine] if several else []
-        policy = line.policy
-        policy += "".join(f" [{number}]" for number in marks_of(line, marks))
+        policy = marked(line.policy, line, marks)
         cells += [line.workload, *(str(line.sweep.get(key, "")) for key in keys), policy]
         cells += [with_interval(line.metrics[name], factors[name]) for name in line.metrics]
         own = line.policy == line.baseline
@@ -128,9 +127,9 @@ def fit_notes(lines: Iterable[Line]) -> list[str]:
     return [f"[{number}] {remark}" for remark, number in fit_marks(lines).items()]
 
 
-def marks_of(line: Line, marks: Mapping[str, int]) -> list[int]:
-    """Return the numbers of the remarks about a line of a comparison."""
-    return [marks[remark] for remark in _remarks(line)]
+def marked(text: str, line: Line, marks: Mapping[str, int]) -> str:
+    """Return a text with the numbers of the remarks about a line of a comparison behind it."""
+    return text + "".join(f" [{marks[remark]}]" for remark in _remarks(line))
 
 
 def fit_marks(lines: Iterable[Line]) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -101,6 +102,29 @@ def test_a_matrix_shows_what_changes_clearly() -> None:
     assert white == (1.0, 1.0, 1.0)
     assert red[0] > red[2]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b", "c"]
+
+
+def test_cells_of_policies_that_do_not_fit_are_marked_and_grey() -> None:
+    found = [
+        each
+        for work in "abc"
+        for each in (
+            line("m", work, "cilk", 0.0, 0.0),
+            replace(line("m", work, "alike", 0.0, 0.0), same_as="cilk", tasks=7),
+            replace(line("m", work, "samr", 80.0, 1.0), misfits=("needs jobs",)),
+        )
+    ]
+    figure = draw_matrix(found)
+    assert figure is not None
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.texts[:3]] == ["0", "0 [1]", "-80 [2]"]
+    # The shortest is not the winner: it says nothing of its policy.
+    assert [text.get_weight() for text in axes.texts[:3]] == ["bold", "bold", "normal"]
+    red, green, blue = axes.patches[2].get_facecolor()[:3]
+    assert red == green == blue < 1.0
+    assert figure.get_supxlabel() == "[1] same 7 decisions as cilk; [2] needs jobs"
+    assert "grey" in axes.get_xlabel()
+    assert "grey" not in matrix(found[:2], plt.figure().add_subplot()).get_xlabel()
 
 
 def test_a_matrix_is_drawn_where_it_says_more_than_bars() -> None:

@@ -13,13 +13,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator
 
-from simsched.experiment.summary import grouped, swept
+from simsched.experiment.summary import Line, grouped, swept
 from simsched.files.atomic import write_atomically
 from simsched.files.errors import ConfigurationError
 from simsched.names.specs import format_spec
 from simsched.policy import spec_of
-from simsched.report.plots.titles import set_title
-from simsched.report.tables import rounded
+from simsched.report.plots.titles import broken, set_title
+from simsched.report.tables import fit_notes, rounded
 
 if TYPE_CHECKING:
     from simsched.trace.run import Run
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 #: Okabe and Ito's colours, told apart by colour-blind readers too.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#F0E442", "#555555")
 DPI = 120
+NOTE_CHARACTER = 0.075  #: inches of a character of what marks mean
 MAX_ROWS = 8  #: whose names a message lists
 TIME_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
@@ -183,6 +184,16 @@ def label_bar(axes: Axes, end: float, place: float, text: str) -> None:
     axes.annotate(
         text, (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
     )
+
+
+def explain_marks(figure: Figure, lines: Sequence[Line]) -> None:
+    """Say below the charts of a figure what the marks of a comparison mean."""
+    room = figure.get_figwidth() / NOTE_CHARACTER
+    notes = broken("; ".join(fit_notes(lines)), lambda line: len(line) <= room)
+    if notes:
+        height = 0.2 + 0.16 * (1 + notes.count("\n"))
+        figure.set_figheight(figure.get_figheight() + height)
+        figure.supxlabel(notes, x=0.02, ha="left", fontsize="small")
 
 
 def estimate_text(mean: float, half_width: float, decimals: int | None = None) -> str:

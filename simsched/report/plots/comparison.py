@@ -14,6 +14,7 @@ from simsched.files.errors import ConfigurationError
 from simsched.report.plots.common import (
     axes_for,
     estimate_text,
+    explain_marks,
     finish,
     label_bar,
     name_rows,
@@ -25,10 +26,9 @@ from simsched.report.plots.common import (
 from simsched.report.plots.facets import MOST_COLUMNS, Panels, by_place, panels_for, place_names
 from simsched.report.plots.looks import Look, like, looks
 from simsched.report.plots.titles import broken, set_title
-from simsched.report.tables import fit_marks, fit_notes, marks_of
+from simsched.report.tables import fit_marks, marked
 
 MAX_LINES = 120
-NOTE_LENGTH = 80  #: most characters in a line of what marks mean
 NAME_LENGTH = 35  #: most characters in a line of a bar's name, where it can be broken
 
 
@@ -56,11 +56,7 @@ def plot_comparison(
     """
     figure = Figure(layout="constrained")
     _panels(figure, lines, most_columns)
-    notes = broken("\n".join(fit_notes(lines)), lambda line: len(line) <= NOTE_LENGTH)
-    if notes:
-        height = 0.2 + 0.16 * (1 + notes.count("\n"))
-        figure.set_figheight(figure.get_figheight() + height)
-        figure.supxlabel(notes, x=0.02, ha="left", fontsize="small")
+    explain_marks(figure, lines)
     if title:
         figure.suptitle(title)
     return figure
@@ -71,8 +67,7 @@ def _panels(figure: Figure, lines: Sequence[Line], most_columns: int = MOST_COLU
     places = by_place(lines, lambda line: (line.machine, line.workload))
     marks = fit_marks(lines)
     bars = {
-        place: [_name(line) + "".join(f" [{n}]" for n in marks_of(line, marks)) for line in own]
-        for place, own in places.items()
+        place: [marked(_name(line), line, marks) for line in own] for place, own in places.items()
     }
     look, titles = looks(line.policy for line in lines), place_names(list(places))
     panels = panels_for(figure, bars, most_columns=most_columns)
@@ -155,7 +150,10 @@ def makespan(lines: Sequence[Line], ax: Axes | None = None) -> Axes | Panels:
             "result['workload=NAME']"
         )
     if ax is None and len({(line.machine, line.workload) for line in lines}) > 1:
-        return _panels(new_figure(), lines)
+        figure = new_figure()
+        panels = _panels(figure, lines)
+        explain_marks(figure, lines)
+        return panels
     axes = axes_for(ax, 7.5, 1.3 + 0.3 * len(lines))
     look = looks(line.policy for line in lines)
     rows = [

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from simsched.experiment.summary import Line
 from simsched.files.errors import ConfigurationError
-from simsched.report.plots.common import COLOURS, axes_for, estimate_text, finish
+from simsched.report.plots.common import COLOURS, axes_for, estimate_text, explain_marks, finish
 from simsched.report.plots.titles import broken, set_xlabel
+from simsched.report.tables import fit_marks, marked
 
 MAX_ROWS, MAX_COLUMNS = 80, 40
 NAME_LENGTH = 40  #: most characters in a line of a row's name, where it can be broken
@@ -47,7 +48,8 @@ def draw_matrix(lines: Sequence[Line], title: str = "") -> Figure | None:
         return None
     figure = Figure(layout="constrained")
     matrix(lines, figure.add_subplot())
-    figure.set_size_inches(*_size(list(rows.values()), columns))
+    figure.set_size_inches(*_size(list(rows.values()), columns, lines))
+    explain_marks(figure, lines)
     if title:
         figure.suptitle(title)
     return figure
@@ -68,7 +70,8 @@ def matrix(lines: Sequence[Line], ax: Axes | None = None) -> Axes:
     Axes
         With a row per machine, workload and swept values, and a column per policy. Strong colours
         are half or twice the makespan; where the 95 % interval contains no change, there is none.
-        The shortest makespan of a row is bold.
+        The shortest makespan of a row is bold. What says little of its policy has a mark, explained
+        below on a figure of its own; policies that do not fit are grey and never bold.
 
     Raises
     ------
@@ -81,19 +84,27 @@ def matrix(lines: Sequence[Line], ax: Axes | None = None) -> Axes:
             f"matrix: found {len(rows)} rows and {len(columns)} columns, accepted up to {MAX_ROWS} "
             f"and {MAX_COLUMNS}: choose some, such as result['machine=NAME']"
         )
-    axes = axes_for(ax, *_size(list(rows.values()), columns))
+    axes = axes_for(ax, *_size(list(rows.values()), columns, lines))
+    if ax is None and (figure := axes.get_figure(root=True)) is not None:
+        explain_marks(figure, lines)
     shape = len(rows), len(columns)
     texts = np.full(shape, "", object)
     colours = np.full(shape, NOTHING, object)
     best = np.full(shape, math.inf)
     number = {key: index for index, key in enumerate(rows)}
+    marks = fit_marks(lines)
     for line in lines:
         at = number[_key(line)], columns.index(line.policy)
-        texts[at], colours[at] = _cell(line)
-        best[at] = line.metrics["makespan_s"].mean
+        text, colours[at] = _cell(line)
+        texts[at] = marked(text, line, marks)
+        if not line.misfits:
+            best[at] = line.metrics["makespan_s"].mean
     bold = (best == best.min(axis=1, keepdims=True)) & np.isfinite(best) if len(rows) else best > 0
     draw_cells(axes, list(rows.values()), columns, texts, colours, bold)
-    set_xlabel(axes, "bold: shortest of the row; white: no change beyond the 95 % interval")
+    key = "bold: shortest of the row; white: no change beyond the 95 % interval"
+    if any(line.misfits for line in lines):
+        key += "; grey: does not fit"
+    set_xlabel(axes, key)
     return finish(axes, f"Makespan compared with {lines[0].baseline if lines else ''} [%]")
 
 
@@ -165,23 +176,28 @@ def _cell(line: Line) -> tuple[str, str]:
     """Return text and colour of a cell."""
     reduction = line.reduction_percent
     if line.policy == line.baseline:
-        return "0", "#ffffff"
+        return "0", NOTHING if line.misfits else "#ffffff"
     if math.isnan(reduction.mean):
         return "-", NOTHING
     longer = -reduction.mean + 0.0
     text = estimate_text(abs(longer), reduction.half_width, decimals=0 if abs(longer) >= 10 else 1)
     sign = ("+" if longer > 0 else "-") if longer else ""
+    if line.misfits:
+        return sign + text, NOTHING
     if not longer or abs(longer) <= reduction.half_width:
         return sign + text, "#ffffff"
     strength = min(1.0, abs(math.log2(max(1e-9, 1.0 + longer / 100.0))))
     return sign + text, to_hex((LONGER if longer > 0 else SHORTER)(strength))
 
 
-def _size(rows: Sequence[str], columns: Sequence[str]) -> tuple[float, float]:
-    """Return width and height in inches."""
+def _size(
+    rows: Sequence[str], columns: Sequence[str], lines: Sequence[Line]
+) -> tuple[float, float]:
+    """Return width and height in inches; cells with marks are wider."""
+    cell = 0.85 if fit_marks(lines) else 0.6
     longest = max((len(line) for name in rows for line in name.split("\n")), default=0)
-    lines = sum(max(1.6, 1 + name.count("\n")) for name in rows)
+    height = sum(max(1.6, 1 + name.count("\n")) for name in rows)
     header = 0.05 * max(
         (len(line) for name in columns for line in _short(name).split("\n")), default=0
     )
-    return 0.065 * longest + 0.6 * len(columns) + header + 0.5, 0.17 * lines + header + 1.0
+    return 0.065 * longest + cell * len(columns) + header + 0.5, 0.17 * height + header + 1.0
