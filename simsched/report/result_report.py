@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shlex
 from base64 import b64encode
 from collections.abc import Callable, Sequence
@@ -107,6 +108,7 @@ def _html(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["pieces"] = _pieces
     head, rows = comparison_cells(result.lines[:MAX_LINES])
     cells = result.cells
     machines = _different(cells, lambda cell: text(describe(cell.machine_model)))
@@ -148,6 +150,12 @@ def _html(
         + [("Python", platform.python_version()), ("system", platform.platform(terse=True))],
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
     )
+
+
+def _pieces(text: str) -> list[str]:
+    """Return the text of a cell in pieces: between them, in specs and before ``±``, lines may end."""
+    held = text.replace("± ", "±\N{NO-BREAK SPACE}")
+    return re.split(r"(?:(?<=[,_])|(?<=\w\[))(?=\w)", held)
 
 
 def _explanation(found: Difference) -> dict[str, Any]:

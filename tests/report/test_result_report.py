@@ -28,7 +28,7 @@ workloads: [{name: "fork_join[depth=4]", label: forks}]
 policies: [cilk_a, {name: work_sharing, label: "sharing <b>"}]
 seeds: 2
 """
-VOID = {"meta", "link", "img", "br", "source", "hr", "input"}
+VOID = {"meta", "link", "img", "br", "source", "hr", "input", "wbr"}
 
 
 @pytest.fixture

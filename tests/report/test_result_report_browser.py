@@ -76,6 +76,28 @@ def test_a_telephone_scrolls_down_only(page: Path) -> None:
     assert picture(page, PHONE).shape[1] == PHONE[0]
 
 
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report whose comparison has every column that it can have by default, and long names."""
+    machines = ["opteron48", "amd_4x_opteron8380"]
+    program = "heat[rows=1024,columns=1024,iterations=4]"
+    found = simsched.run(machines, program, ["cilk_a", "work_sharing"], jobs=1, seeds=2)
+    return found.report(tmp_path_factory.mktemp("wide") / "report.html")
+
+
+def test_a_window_of_1400_pixels_shows_the_whole_comparison(wide: Path) -> None:
+    measure = "(box => box.scrollWidth - box.clientWidth)(document.querySelector('.wide'))"
+    assert asked(wide, measure, "--window-size=1400,900") == "0"
+
+
+def test_a_telephone_shows_makespans_without_scrolling(wide: Path) -> None:
+    # No window is narrower than 500 pixels without a screen; the page is.
+    narrow = f"document.body.style = 'margin: 0; width: {PHONE[0]}px'"
+    head = "[...document.querySelectorAll('th')].find(th => th.textContent.includes('makespan'))"
+    right = f"({narrow}, Math.ceil({head}.getBoundingClientRect().right))"
+    assert 0 < int(asked(wide, right, f"--window-size={PHONE[0]},{PHONE[1]}")) <= PHONE[0]
+
+
 def test_tables_sort_and_filter(page: Path) -> None:
     press = "document.querySelectorAll('table.sortable th button')[{}].click()"
     column = (
