@@ -153,9 +153,12 @@ def _html(
 
 
 def _pieces(text: str) -> list[str]:
-    """Return the text of a cell in pieces: between them, in specs and before ``±``, lines may end."""
+    """Return the text of a cell in pieces between which lines may end: parts of names.
+
+    They may also end before ``±``, but not behind it, nor inside numbers such as 1,024.
+    """
     held = text.replace("± ", "±\N{NO-BREAK SPACE}")
-    return re.split(r"(?:(?<=[,_])|(?<=\w\[))(?=\w)", held)
+    return re.split(r"(?<=,)(?=[^\W\d])|(?<=_)(?=\w)|(?<=\w\[)(?=\w)", held)
 
 
 def _explanation(found: Difference) -> dict[str, Any]:

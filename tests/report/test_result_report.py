@@ -17,7 +17,7 @@ from simsched.experiment.cells import Cell
 from simsched.experiment.single_run import simulate_cell
 from simsched.files.errors import ConfigurationError
 from simsched.files.yaml_reader import read_document
-from simsched.report import result_pictures
+from simsched.report import result_pictures, result_report
 from simsched.trace.run import Run
 
 EXPERIMENT = """\
@@ -70,6 +70,13 @@ def test_runs_are_simulated_once_for_the_pictures_of_their_bandwidth(
     assert calls == []
     result.report(tmp_path / "report.html")
     assert calls == ["cilk", "bats"]  # of two seeds the first
+
+
+def test_cells_are_broken_in_names_and_not_in_numbers() -> None:
+    pieces = result_report._pieces
+    assert pieces("heat[rows=1024,columns=8]") == ["heat[", "rows=1024,", "columns=8]"]
+    assert pieces("work_sharing [1]") == ["work_", "sharing [1]"]
+    assert pieces("3,580 ± 250") == ["3,580 ±\N{NO-BREAK SPACE}250"]
 
 
 class Page(HTMLParser):
