@@ -546,20 +546,26 @@ def test_cas_interleaves_by_the_ratio_of_speeds() -> None:
     state = policy.start(_view_of(sort()))
     state.map_s = {0: [10.0, 10.0], 1: [30.0]}
     state.replicas = [(0,)] * 12 + [(1,)] * 12 + [()] * 8
-    waiting = list(range(24))
+    for task in range(24):
+        state.wait(task)
     picked = []
     for _ in range(6):
-        task = policy.pick_of_job(state, 0, MAP, 0, waiting)
-        waiting.remove(task)
+        task = policy.pick_of_job(state, 0, MAP, 0)
+        state.waiting.remove(MAP, 0, task)
         picked.append(task < 12)
     # Three times as fast: (3 + 1) / (3 - 1) = 2 local tasks, then a remote one.
     assert picked == [True, True, False, True, True, False]
-    assert all(policy.pick_of_job(state, 1, MAP, 0, [t]) == t for t in (12, 13, 14, 15))
+    for task in (14, 15, 16, 17):  # 12 and 13 have gone
+        assert policy.pick_of_job(state, 1, MAP, 0) == task
+        state.waiting.remove(MAP, 0, task)
     # When only a node that is twice as slow has remote tasks left, (2 + 1) / (2 - 1) = 3 local ones
     # come first: the ratio is that of the pair.
     state.map_s[2], state.local_run[0] = [20.0], 0
     state.replicas = [(0,)] * 12 + [(2,)] * 12 + [()] * 8
-    picked = [policy.pick_of_job(state, 0, MAP, 0, [t, 12 + t]) < 12 for t in range(4)]
+    state.waiting.clear()
+    for task in (0, 12):
+        state.wait(task)
+    picked = [policy.pick_of_job(state, 0, MAP, 0) < 12 for _ in range(4)]
     assert picked == [True, True, True, False]
 
 

@@ -158,10 +158,14 @@ def test_only_local_map_tasks_set_the_counter_back() -> None:
     policy, workload = make_policy("delay", {"most_skips": 99}), sort()
     state = tracker(policy, workload)
     heartbeat(policy, state, workload, 1)
-    assert policy.pick_of_job(state, 0, REDUCE, 0, [24]) == 24
+    state.wait(24)
+    assert policy.pick_of_job(state, 0, REDUCE, 0) == 24
     assert state.skips == {0: 4}
+    state.waiting.clear()
     state.replicas[7] = (2,)
-    assert policy.pick_of_job(state, 2, MAP, 0, range(24)) == 7
+    for task in range(24):
+        state.wait(task)
+    assert policy.pick_of_job(state, 2, MAP, 0) == 7
     assert state.skips == {0: 0}
 
 
@@ -193,12 +197,34 @@ def test_waiting_tasks_by_kind_and_job() -> None:
     assert list(waiting.of_kind(REDUCE)) == []
 
 
+def test_the_first_local_task_is_that_which_has_waited_longest() -> None:
+    """Tasks without input are local everywhere, in their turn; who comes back waits at the end."""
+    waiting = Waiting()
+    for task, nodes in ((5, (1, 2)), (3, (0, 1)), (8, ()), (1, (2,)), (7, (0, 2))):
+        waiting.add(MAP, 0, task, nodes)
+    assert [waiting.first_local(MAP, 0, node) for node in (0, 1, 2, 3)] == [3, 5, 5, 8]
+    waiting.remove(MAP, 0, 5)
+    assert [waiting.first_local(MAP, 0, node) for node in (0, 1, 2, 3)] == [3, 3, 8, 8]
+    waiting.add(MAP, 0, 5, (1, 2))
+    waiting.remove(MAP, 0, 8)
+    assert [waiting.first_local(MAP, 0, node) for node in (0, 1, 2, 3)] == [3, 3, 1, None]
+    waiting.remove(MAP, 0, 3)
+    assert [waiting.first_local(MAP, 0, node) for node in (0, 1, 2, 3)] == [7, 5, 1, None]
+    assert waiting.first(MAP, 0) == 1
+    assert waiting.first_local(MAP, 1, 2) is waiting.first_local(REDUCE, 0, 2) is None
+    waiting.clear()
+    assert waiting.first_local(MAP, 0, 2) is None
+
+
 @pytest.mark.parametrize("name", ["hadoop_fifo", "samr", "delay"])
 def test_a_slot_looks_at_few_of_many_waiting_tasks(name: str) -> None:
     """Programs of a million tasks run on trackers, too: every task is looked at a few times."""
     policy, workload = make_policy(name), sort()
     state = tracker(policy, workload)
+    state.waiting.clear()
     state.replicas = [()] * len(state.replicas)
+    for task in range(24):
+        state.wait(task)
     looks: list[int] = []
 
     class Counted(np.ndarray):  # type: ignore[type-arg]  # of the kinds or the jobs of tasks
@@ -210,4 +236,22 @@ def test_a_slot_looks_at_few_of_many_waiting_tasks(name: str) -> None:
         vars(state.tasks)[what] = getattr(state.tasks, what).view(Counted)
     view = _view_of(workload).during(Parked(PERIOD_S))
     assert policy.pick(view, state, 0, MAP) == 0
+    assert len(looks) <= 2
+
+
+@pytest.mark.parametrize(("name", "sent"), [("hadoop_fifo", 0), ("samr", 0), ("delay", None)])
+def test_a_node_without_local_work_does_not_look_for_it(name: str, sent: int | None) -> None:
+    """The last quarter of a large program is local to few: each task is looked at a few times."""
+    policy, workload = make_policy(name), sort()
+    state = tracker(policy, workload)
+    looks: list[Any] = []
+
+    class Counted(list[tuple[int, ...]]):
+        def __getitem__(self, task: Any) -> Any:
+            looks.append(task)
+            return super().__getitem__(task)
+
+    state.replicas = Counted(state.replicas)
+    view = _view_of(workload).during(Parked(PERIOD_S))
+    assert policy.pick(view, state, 0, MAP) == sent
     assert len(looks) <= 2

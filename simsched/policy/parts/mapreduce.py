@@ -8,9 +8,9 @@ as many as the job says.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import filterfalse, islice
 
 from simsched.files.units import PER_PS
 from simsched.policy.contract.base import (
@@ -156,8 +156,7 @@ class MapReducePolicy(MapReduceCluster[T]):
             if state.tasks.kind[task] == kind:
                 return task
         for job in self.job_order(state, kind, state.waiting.jobs(kind)):
-            waiting = state.waiting.of_job(kind, job)
-            found = self.pick_of_job(state, node, kind, job, waiting)
+            found = self.pick_of_job(state, node, kind, job)
             if found is not None:
                 return found
         return None
@@ -166,12 +165,10 @@ class MapReducePolicy(MapReduceCluster[T]):
         """Return the jobs in the order in which they are served; that of arrival by default."""
         return jobs
 
-    def pick_of_job(
-        self, state: T, node: int, kind: int, job: int, waiting: Collection[int]
-    ) -> int | None:
-        """Return a waiting task of one job for a node: a local one if there is one."""
-        local = next((t for t in waiting if state.is_local(t, node)), None)
-        return next(iter(waiting)) if local is None else local
+    def pick_of_job(self, state: T, node: int, kind: int, job: int) -> int | None:
+        """Return a waiting task of one job, which has some, for a node: a local one if any is."""
+        local = state.waiting.first_local(kind, job, node)
+        return state.waiting.first(kind, job) if local is None else local
 
     def back_up(self, view: HookView, state: T, node: int, kind: int) -> Attempt | None:
         """Return a running attempt that a free slot of a node starts once more; None by default."""
@@ -246,5 +243,5 @@ class MapReducePolicy(MapReduceCluster[T]):
         """Return whether nobody executes anything and nothing is on its way."""
         live = view.live
         on_way = any(a.sent_ps == live.now_ps() for a in state.attempts.values())
-        others = (w for w in range(view.n_workers) if w != asker)
-        return not on_way and all(live.is_waiting(w) or live.has_failed(w) for w in others)
+        rest = filterfalse(live.is_waiting, range(view.n_workers))  # fast: asked at every task
+        return not on_way and all(w == asker or live.has_failed(w) for w in rest)

@@ -89,7 +89,7 @@ class Tracker:
         if self.early_maps[task] > self.n_ended[MAP, job]:
             self.held.setdefault(job, []).append(task)
             return False
-        self.waiting.add(int(self.tasks.kind[task]), job, task)
+        self.waiting.add(int(self.tasks.kind[task]), job, task, self.replicas[task])
         return True
 
     def end(self, task: int) -> None:

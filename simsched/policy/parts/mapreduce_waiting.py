@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, fields, replace
+from operator import itemgetter
 
 import numpy as np
 
@@ -16,16 +17,25 @@ from simsched.workload.builder import adjacency, distinct
 from simsched.workload.graph import Int32Array, Workload
 from simsched.workload.mapreduce_job import MAP, REDUCE, JobTasks
 
+Nodes = tuple[int, ...]
+
+ANYWHERE: Nodes = (-1,)  #: in place of the nodes that hold the input of a task that has none
+
 
 @dataclass(eq=False)
 class Waiting:
     """Ready tasks that nobody executes, by kind and job in the order of becoming ready."""
 
-    #: for each kind the waiting tasks of the jobs that have some. Ordered dictionaries, because the
-    #: first of very many is found at once however many have gone before it
-    tasks: tuple[dict[int, OrderedDict[int, None]], dict[int, OrderedDict[int, None]]] = field(
+    #: for each kind the waiting tasks of the jobs that have some, with the nodes that hold their
+    #: input. Ordered dictionaries, because the first of very many is found at once however many
+    #: have gone before it
+    tasks: tuple[dict[int, OrderedDict[int, Nodes]], dict[int, OrderedDict[int, Nodes]]] = field(
         default_factory=lambda: ({}, {})
     )
+    #: by kind, job and node the tasks with their input there, with the numbers of their arrivals;
+    #: under `ANYWHERE` those without input. Nodes find local work however much others have
+    _local: dict[tuple[int, int, int], OrderedDict[int, int]] = field(default_factory=dict)
+    _arrivals: int = 0  # number so far
 
     def __bool__(self) -> bool:
         return any(self.tasks)
@@ -34,13 +44,29 @@ class Waiting:
         """Return the jobs that have waiting tasks of a kind, ascending."""
         return sorted(self.tasks[kind])
 
-    def add(self, kind: int, job: int, task: int) -> None:
-        self.tasks[kind].setdefault(job, OrderedDict())[task] = None
+    def add(self, kind: int, job: int, task: int, nodes: Nodes = ()) -> None:
+        """Let a task wait whose input some nodes hold; without input it is local to all."""
+        self.tasks[kind].setdefault(job, OrderedDict())[task] = nodes
+        self._arrivals += 1
+        for node in nodes or ANYWHERE:
+            self._local.setdefault((kind, job, node), OrderedDict())[task] = self._arrivals
 
     def remove(self, kind: int, job: int, task: int) -> None:
-        del self.tasks[kind][job][task]
+        nodes = self.tasks[kind][job].pop(task)
         if not self.tasks[kind][job]:
             del self.tasks[kind][job]
+        for node in nodes or ANYWHERE:
+            del self._local[kind, job, node][task]
+
+    def first(self, kind: int, job: int) -> int:
+        """Return the first task of a kind in a job, which has some."""
+        return next(iter(self.tasks[kind][job]))
+
+    def first_local(self, kind: int, job: int, node: int) -> int | None:
+        """Return the first task of a kind in a job that is local to a node; None without one."""
+        found = (self._local.get((kind, job, place)) for place in (node, *ANYWHERE))
+        firsts = (next(iter(tasks.items())) for tasks in found if tasks)
+        return min(firsts, key=itemgetter(1), default=(None, 0))[0]
 
     def of_job(self, kind: int, job: int) -> Collection[int]:
         """Return the tasks of a kind in a job, which has some."""
@@ -54,6 +80,7 @@ class Waiting:
     def clear(self) -> None:
         for kind in (MAP, REDUCE):
             self.tasks[kind].clear()
+        self._local.clear()
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from simsched.policy import param, register
@@ -52,15 +51,13 @@ class Delay(MapReducePolicy[Skipping]):
 
     most_skips: int = param(8, low=0)
 
-    def pick_of_job(
-        self, state: Skipping, node: int, kind: int, job: int, waiting: Collection[int]
-    ) -> int | None:
+    def pick_of_job(self, state: Skipping, node: int, kind: int, job: int) -> int | None:
         """Return a local task, any task at the D-th request without one, or none."""
         if kind != MAP:
-            return next(iter(waiting))
-        local = next((t for t in waiting if state.is_local(t, node)), None)
+            return state.waiting.first(kind, job)
+        local = state.waiting.first_local(kind, job, node)
         if local is not None:
             state.skips[job] = 0
             return local
         state.skips[job] += 1
-        return next(iter(waiting)) if state.skips[job] >= self.most_skips else None
+        return state.waiting.first(kind, job) if state.skips[job] >= self.most_skips else None

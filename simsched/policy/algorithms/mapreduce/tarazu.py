@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -136,17 +136,16 @@ class Tarazu(HadoopDefault[Balance]):
     # -------------------------------------------------------------------------------------------
     # map tasks and shuffle
 
-    def pick_of_job(
-        self, state: Balance, node: int, kind: int, job: int, waiting: Collection[int]
-    ) -> int | None:
+    def pick_of_job(self, state: Balance, node: int, kind: int, job: int) -> int | None:
         """Return a local map task, or a remote one when the balance allows and wants it."""
         if kind != MAP:
-            return next(iter(waiting))
-        local = next((t for t in waiting if state.is_local(t, node)), None)
-        remote = [t for t in waiting if not state.is_local(t, node)]
-        if remote and self._may_steal(state) and (local is None or self.cas):
-            slowest, found = self._from_slowest(state, remote)
-            if local is None or self._is_turn(state, node, slowest):
+            return state.waiting.first(kind, job)
+        local = state.waiting.first_local(kind, job, node)
+        if self._may_steal(state) and (local is None or self.cas):
+            waiting = state.waiting.of_job(kind, job)
+            remote = [t for t in waiting if not state.is_local(t, node)]
+            slowest, found = self._from_slowest(state, remote) if remote else (0.0, None)
+            if remote and (local is None or self._is_turn(state, node, slowest)):
                 state.local_run[node] = 0
                 return found
         if local is not None:
