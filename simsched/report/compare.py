@@ -9,7 +9,8 @@ from rich.table import Table
 from simsched.analysis.supply import BETWEEN
 from simsched.analysis.waterfall import group_of
 from simsched.experiment.compare import Difference, Side
-from simsched.report.tables import scaled
+from simsched.files.units import PER_PS
+from simsched.report.tables import in_millionths, scaled
 from simsched.report.terminal import plain_table
 
 #: Idle time with a detail that is shorter than this part of the makespan is not shown.
@@ -29,8 +30,13 @@ def difference_table(found: Difference) -> Table:
 
     def row(name: str, before: float, after: float) -> tuple[str, ...]:
         change = found.cleared(after - before)
-        values = (_number(found.cleared(value) / factor) for value in (before, after))
-        return name, *values, _signed(change / factor), _percent(change / (first.makespan_s or 1.0))
+        values = (in_millionths(found.cleared(value) / factor) for value in (before, after))
+        return (
+            name,
+            *values,
+            in_millionths(change / factor, "+"),
+            _percent(change / (first.makespan_s or 1.0)),
+        )
 
     table = plain_table(
         ("part", *sides, f"B - A {unit}", "of A's makespan"),
@@ -45,12 +51,17 @@ def difference_table(found: Difference) -> Table:
     return table
 
 
+def _shown(found: Difference, seconds: float) -> float:
+    """Return a time, but 0 where it is below half a picosecond, the unit of simulated time."""
+    return 0.0 if abs(seconds) < 0.5 * PER_PS else found.cleared(seconds)
+
+
 def _grouped(found: Difference) -> Iterator[tuple[str, float, float]]:
     """Yield the parts that are not empty, each group of several after its sum."""
     groups: dict[str, list[tuple[str, float, float]]] = {}
     for name in found.seconds:
         before, after = (side.seconds.get(name, 0.0) for side in (found.first, found.second))
-        if found.cleared(before) or found.cleared(after):
+        if _shown(found, before) or _shown(found, after):
             groups.setdefault(group_of(name), []).append((name, before, after))
     for group, parts in groups.items():
         if parts[0][0] == group:
@@ -79,7 +90,9 @@ def pools_table(found: Difference) -> Table | None:
         return None
     title, factor = scaled("time_s", [value for pair in values.values() for value in pair])
     unit = title.partition(" ")[2]
-    rows = [(*key, *(_number(value / factor) for value in pair)) for key, pair in values.items()]
+    rows = [
+        (*key, *(in_millionths(value / factor) for value in pair)) for key, pair in values.items()
+    ]
     heads = ("idle because", "more exactly", f"A {unit}", f"B {unit}")
     return plain_table(
         heads, rows, left=heads[:2], fold=heads[1:2], title="Idle time in detail, per worker"
@@ -128,13 +141,6 @@ def tables(found: Difference) -> list[Table]:
     return [table for table in every if table is not None]
 
 
-def _number(value: float) -> str:
-    return f"{value:.4g}"
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.4g}" if value else "0"
-
-
 def _percent(share: float) -> str:
-    return f"{100 * share:+.1f} %" if share else "0 %"
+    share = round(100 * share, 1)
+    return f"{share:+.1f} %" if share else "0 %"

@@ -64,7 +64,7 @@ class Plots:
         bins: int = 200,
         iterations: int | tuple[int, int] | None = None,
     ) -> Axes:
-        """Draw the bandwidth in use over time, in GB/s, beside what memory or links sustain.
+        """Draw the bandwidth in use over time beside what memory or links sustain.
 
         There is one line per memory kind, memory node or link; it is the mean over each of `bins`
         bins of time, so that no byte is lost.

@@ -13,13 +13,14 @@ from simsched.report.terminal import plain_table, with_sections
 
 #: Suffixes of column names with the scales that tables choose from.
 SCALES: dict[str, tuple[tuple[float, str], ...]] = {
-    "_bytes_per_s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1.0, "B/s")),
+    "_bytes_per_s": ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")),
     "_bytes": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
     "_percent": ((1.0, "%"),),
     "_s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")),
 }
 
 MOST_DIGITS = 7  #: of a mean, however narrow its interval is
+LEAST_PERCENT = 1e-4  #: what is shown of changes
 NOISE = 1e-9  #: half widths below this part of the mean
 
 
@@ -87,6 +88,35 @@ def rounded(mean: float, half_width: float) -> tuple[str, str]:
     return f"{mean:,.{shown}f}", f"{half_width:,.{shown}f}"
 
 
+def in_millionths(value: float, sign: str = "") -> str:
+    """Return a number of a unit that fits the largest one beside it, down to a millionth.
+
+    Nothing has an exponent, and 0 has no sign; `sign` is ``+`` for changes.
+
+    >>> in_millionths(3.4901), in_millionths(1.932e-5), in_millionths(-7.3e-8, "+")
+    ('3.49', '0.000019', '0')
+    >>> in_millionths(0.25, "+"), in_millionths(12345.6)
+    ('+0.25', '12,346')
+    """
+    value = round(value, 6)
+    if not value:
+        return "0"
+    decimals = min(6, max(0, 3 - math.floor(math.log10(abs(value)))))
+    text = f"{value:{sign},.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if decimals else text
+
+
+def percent_with_interval(value: Estimate) -> str:
+    """Return percents with their interval, 0 where both are below a ten-thousandth.
+
+    >>> percent_with_interval(Estimate(1e-8, 1.3e-7, 3)), percent_with_interval(Estimate(2, 0.5, 3))
+    ('0 ± 0', '2.00 ± 0.50')
+    """
+    if max(abs(value.mean), value.half_width) < LEAST_PERCENT:
+        value = Estimate(0.0, 0.0, value.count)
+    return with_interval(value)
+
+
 def comparison_table(lines: Sequence[Line]) -> Table:
     """Return the comparison of an experiment as a table."""
     head, rows = comparison_cells(lines)
@@ -115,7 +145,7 @@ def comparison_cells(lines: Sequence[Line]) -> tuple[list[str], list[list[str]]]
         cells += [line.workload, *(str(line.sweep.get(key, "")) for key in keys), policy]
         cells += [with_interval(line.metrics[name], factors[name]) for name in line.metrics]
         own = line.policy == line.baseline
-        rows.append([*cells, "" if own else with_interval(line.reduction_percent)])
+        rows.append([*cells, "" if own else percent_with_interval(line.reduction_percent)])
     return head, rows
 
 

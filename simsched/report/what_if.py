@@ -6,7 +6,7 @@ from rich.table import Table
 
 from simsched.experiment.what_if import Gain, WhatIf
 from simsched.files.units import plural
-from simsched.report.tables import scaled, with_interval
+from simsched.report.tables import percent_with_interval, scaled, with_interval
 from simsched.report.terminal import plain_table
 
 
@@ -34,8 +34,8 @@ def _cells(gain: Gain, factor: float) -> tuple[str, ...]:
         gain.what,
         gain.to,
         with_interval(gain.makespan_s, factor),
-        with_interval(gain.shorter_percent),
-        with_interval(gain.predicted_percent) if gain.predicted_ps else "",
+        percent_with_interval(gain.shorter_percent),
+        percent_with_interval(gain.predicted_percent) if gain.predicted_ps else "",
     )
 
 

@@ -61,8 +61,21 @@ def test_what_rounding_leaves_of_sums_is_no_difference() -> None:
         "  tail": "+0.001",
         "makespan": "0",
     }
-    assert list(map(str, table.columns[4].cells)) == ["-0.0 %", "+0.0 %", "+0.0 %", "0 %"]
+    assert list(map(str, table.columns[4].cells)) == ["0 %", "0 %", "0 %", "0 %"]
     assert str(table.columns[3].header) == "B - A [ms]"
+
+
+def test_times_below_half_a_picosecond_are_not_shown() -> None:
+    # Of 40 ns a table in ns could show femtoseconds.
+    first = Side("A", (0,), 40e-9, {"compute": 40e-9, "cache": 1.3e-13, "steal": 2e-12})
+    second = Side("B", (0,), 40e-9, {"compute": 40e-9 - 1e-12, "cache": 2e-13, "steal": 3e-12})
+    table = difference_table(Difference(first, second))
+    shown = list(zip(*(map(str, column.cells) for column in table.columns), strict=True))
+    assert shown == [
+        ("compute", "40", "40", "-0.001", "0 %"),
+        ("steal", "0.002", "0.003", "+0.001", "0 %"),
+        ("makespan", "40", "40", "0", "0 %"),
+    ]
 
 
 def test_sides_that_say_little_are_not_explained() -> None:

@@ -7,7 +7,9 @@ import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import simsched
 from simsched.experiment.summary import Estimate, Line
@@ -18,6 +20,7 @@ from simsched.report.plots import (
     plot_comparison,
     save,
 )
+from simsched.report.plots.bandwidth import Used, draw_rates
 
 
 def line(policy: str, makespan: float, width: float = math.nan, workload: str = "w") -> Line:
@@ -187,3 +190,24 @@ def test_bars_of_policies_that_do_not_fit_are_marked():
     assert names[::2] == ["work_sharing", "cilk"]
     assert figure.get_supxlabel().startswith("[1] ")
     assert not plot_comparison(lines[:1]).get_supxlabel()
+
+
+@pytest.mark.parametrize(
+    ("bytes_per_s", "unit", "drawn"), [(1e4, "kB/s", 10.0), (5e9, "GB/s", 5.0), (2e15, "TB/s", 2e3)]
+)
+def test_bandwidths_have_a_unit_that_fits(bytes_per_s: float, unit: str, drawn: float) -> None:
+    bare = row("cilk", [], []) | {"iteration_s": [1.0, 1.0], "initialisation_s": 0.0}
+    moved = {"iteration_dram_bytes": [bytes_per_s] * 2, "iteration_hbm_bytes": [0, 0]}
+    figure = plot_bandwidth([bare | moved])
+    assert figure is not None
+    assert figure.get_supylabel() == f"bandwidth [{unit}]"
+    assert max(figure.axes[0].lines[0].get_ydata()) == pytest.approx(drawn)
+
+
+def test_what_memory_sustains_has_a_unit_of_its_own() -> None:
+    used = {"DRAM": Used(np.array([1e4, 2e4]), 1e15)}
+    axes = draw_rates(np.array([0.0, 1.0, 2.0]), used, Figure().add_subplot(), "kind", "")
+    assert axes.get_ylabel() == "bandwidth [kB/s]"
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "DRAM (sustains 1,000 TB/s)"
+    ]

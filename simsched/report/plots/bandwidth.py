@@ -19,6 +19,8 @@ from simsched.report.plots.common import (
     add_legend,
     axes_for,
     finish,
+    rate_axis,
+    rate_scale,
     run_name,
     set_limits,
     time_axis,
@@ -26,6 +28,7 @@ from simsched.report.plots.common import (
 )
 from simsched.report.plots.looks import looks
 from simsched.report.plots.titles import set_xlabel
+from simsched.report.tables import number
 from simsched.trace.flows import CACHE_OF, Ways, copies_of, flows_of, passing
 from simsched.trace.run import Run
 
@@ -151,21 +154,23 @@ def draw_rates(
     factor, unit = time_axis(axes, float(edges[-1]))
     set_limits(axes, (float(edges[0]) / factor, float(edges[-1]) / factor))
     top = max((float(each.bytes_per_s.max(initial=0.0)) for each in used.values()), default=0.0)
+    scale, scale_name = rate_axis(axes, top)
     look = looks(used)
     for name, each in used.items():
         behind = look[each.of or name]
+        sustained, sustained_name = rate_scale(each.sustained)
         axes.stairs(
-            each.bytes_per_s / 1e9,
+            each.bytes_per_s / scale,
             edges / factor,
             color=behind.colour,
             linestyle=behind.dashes if each.of is None else behind.dots,
-            label=f"{name} (sustains {each.sustained / 1e9:.3g} GB/s)",
+            label=f"{name} (sustains {number(each.sustained / sustained)} {sustained_name})",
             linewidth=1.3,
         )
         if by == "kind" and each.sustained <= OFF_SCALE * top:
-            axes.axhline(each.sustained / 1e9, color=behind.colour, linestyle="--", linewidth=0.9)
+            axes.axhline(each.sustained / scale, color=behind.colour, linestyle="--", linewidth=0.9)
     axes.set_ylim(bottom=0.0)
-    axes.set_ylabel("bandwidth [GB/s]", fontsize=9)
+    axes.set_ylabel(f"bandwidth [{scale_name}]", fontsize=9)
     wide, small = time_scale(float(edges[1] - edges[0]))
     note = (
         f"means over {(edges[1] - edges[0]) / wide:.3g} {small}; "

@@ -19,7 +19,7 @@ from simsched.files.errors import ConfigurationError
 from simsched.names.specs import format_spec
 from simsched.policy import spec_of
 from simsched.report.plots.titles import broken, set_title
-from simsched.report.tables import fit_notes, rounded
+from simsched.report.tables import SCALES, fit_notes, rounded
 
 if TYPE_CHECKING:
     from simsched.trace.run import Run
@@ -105,6 +105,27 @@ def time_axis(axes: Axes, largest_s: float) -> tuple[float, str]:
     factor, unit = time_scale(largest_s)
     axis.set_units(unit)
     return factor, unit
+
+
+def rate_axis(axes: Axes, largest: float) -> tuple[float, str]:
+    """Return the factor and unit of a vertical axis of bytes per second, as `time_axis` does."""
+    axis: Any = axes.yaxis
+    for factor, unit in SCALES["_bytes_per_s"]:
+        if unit == axis.get_units():
+            return factor, unit
+    factor, unit = rate_scale(largest)
+    axis.set_units(unit)
+    return factor, unit
+
+
+def rate_scale(largest: float) -> tuple[float, str]:
+    """Return the factor and unit in which bytes per second are shown.
+
+    >>> rate_scale(1e15), rate_scale(0.0)
+    ((1000000000000.0, 'TB/s'), (1000000000.0, 'GB/s'))
+    """
+    scales = SCALES["_bytes_per_s"]
+    return next((scale for scale in scales if largest >= scale[0]), scales[1])
 
 
 def shares_x(axes: Axes) -> bool:

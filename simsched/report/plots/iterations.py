@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from simsched.experiment.cells import Cell
 from simsched.experiment.single_run import simulate_cell
 from simsched.report.plots.bandwidth import BINS, Used, draw_rates, rates
-from simsched.report.plots.common import COLOURS
+from simsched.report.plots.common import COLOURS, rate_axis, rate_scale
 from simsched.report.plots.facets import MOST_COLUMNS
 from simsched.report.plots.titles import set_title
 
@@ -55,15 +55,17 @@ def plot_bandwidth(
     axes = np.atleast_1d(figure.subplots(lines, columns, sharex=True, sharey=True, squeeze=False))
     for place in axes.flat[len(first) :]:
         place.set_visible(False)
+    factor, unit = rate_scale(
+        max(float(_used(row, k).max()) for row in first.values() for k in kinds)
+    )
     for place, (policy, row) in zip(axes.flat, first.items(), strict=False):
-        length = np.maximum(np.array(row["iteration_s"]), 1e-12)
+        length = row["iteration_s"]
         numbers = np.arange(len(length)) + (0 if row["initialisation_s"] > 0 else 1)
         for colour, kind in zip(COLOURS, kinds, strict=False):
-            moved = np.array(row[f"iteration_{kind}_bytes"], np.float64)
             marker = "o" if len(length) <= 30 else None
             place.plot(
                 numbers,
-                moved / length / 1e9,
+                _used(row, kind) / factor,
                 label=kind.upper(),
                 color=colour,
                 linewidth=1.2,
@@ -76,7 +78,7 @@ def plot_bandwidth(
     axes.flat[0].set_ylim(bottom=0)  # for all panels; only after everything is drawn
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside upper right", fontsize=8)
     figure.supxlabel("iteration", fontsize=9)
-    figure.supylabel("bandwidth [GB/s]", fontsize=9)
+    figure.supylabel(f"bandwidth [{unit}]", fontsize=9)
     if title:
         figure.suptitle(title, fontsize=11)
     return figure
@@ -135,6 +137,8 @@ class OverTime:
         n_panels = len(self._first)
         figure = Figure(figsize=(8.5, 2.4 * n_panels + 0.5), layout="constrained")
         panels = figure.subplots(n_panels, sharex=True, sharey=True, squeeze=False)[:, 0]
+        every = [each.bytes_per_s for _, used in self._rates.values() for each in used.values()]
+        rate_axis(panels[0], max((float(used.max()) for used in every), default=0.0))
         for axes, (policy, found) in zip(panels, self._rates.items(), strict=True):
             draw_rates(*found, axes, "kind", policy)
             if axes is not panels[-1]:
@@ -149,6 +153,13 @@ class OverTime:
 def _iterations(row: Mapping[str, Any]) -> int:
     """Return how many iterations a run has besides initialisation."""
     return len(row["iteration_s"]) - int(row["initialisation_s"] > 0)
+
+
+def _used(row: Mapping[str, Any], kind: str) -> NDArray[np.float64]:
+    """Return the bytes per second of every iteration that a memory kind carries."""
+    length = np.maximum(np.array(row["iteration_s"]), 1e-12)
+    used: NDArray[np.float64] = np.array(row[f"iteration_{kind}_bytes"], np.float64) / length
+    return used
 
 
 def _moves(rows: Any, kind: str) -> bool:

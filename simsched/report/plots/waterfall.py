@@ -27,6 +27,7 @@ from simsched.report.plots.common import (
 )
 from simsched.report.plots.facets import MOST_COLUMNS, Panels
 from simsched.report.plots.titles import set_xlabel
+from simsched.report.tables import in_millionths
 
 #: Parts below this share of the longer makespan are drawn as one.
 LEAST_SHARE = 1e-3
@@ -125,9 +126,7 @@ def _draw(axes: Axes, found: Difference, rows: _Rows, limits: tuple[float, float
     ):
         colour = SHORTER if change < 0 else LONGER
         axes.barh(place, change / factor, left=before / factor, color=colour, height=0.7)
-        label_bar(
-            axes, max(before, after) / factor, place, f"{change / factor:+.4g}" if change else "0"
-        )
+        label_bar(axes, max(before, after) / factor, place, in_millionths(change / factor, "+"))
         edge = [after / factor] * 2
         axes.plot(edge, [place - 0.35, place + 1.35], color="#888888", linewidth=0.8)
     whole(len(levels), found.second.makespan_s)
