@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +20,7 @@ from simsched.cli.output import (
     warn,
 )
 from simsched.files.bounded import is_directory, is_there, noticing_paths, unreadable
-from simsched.files.errors import ConfigurationError, unknown_name
+from simsched.files.errors import ConfigurationError, TraceError, unknown_name
 
 if TYPE_CHECKING:
     from simsched.workload import Workload
@@ -43,8 +44,8 @@ def export_command(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="Of runs: chrome, graphml, paje, parquet. Of task graphs: graphml, dot. "
-            "By default from the file's suffix.",
+            help="graphml or dot; of runs also chrome, paje, parquet. By default from the file's "
+            "suffix.",
             autocompletion=names.run_format,
         ),
     ] = None,
@@ -73,14 +74,15 @@ def export_command(
     assert target is not None
     check_output(target, overwrite=overwrite)
     _refuse_results(Path(source))
-    if source.endswith(RECORDING_SUFFIX) or _means_a_run(to, target):
+    _check_formats(to, format)
+    if _is_a_run(source, format) or not _takes_graphs(to, target):
         options = parse_options(assignments or [], whole=True)
-        warnings = _export_run(Path(source), target, to, format, options)
+        warnings = _export_run(source, target, to, format, options)
     else:
         if assignments:
             raise ConfigurationError("--set: found with a task graph, accepted with a run")
         warnings = []
-        with noticing_paths(source, "a task graph, by name or in a file"):
+        with noticing_paths(source, "a trace, or a task graph by name or in a file"):
             _export_graph(source, target, to, format)
     warn([f"{target}: {warning}" for warning in warnings], quiet=quiet)
     if as_json:
@@ -105,37 +107,65 @@ def _refuse_results(source: Path) -> None:
         )
 
 
-def _means_a_run(to: str | None, target: Path) -> bool:
-    """Say whether format or suffix are of runs only."""
+def _check_formats(to: str | None, read_as: str | None) -> None:
+    """Raise ConfigurationError for names of formats that nobody writes or reads."""
+    from simsched.trace.exporters import exporters
+    from simsched.trace.importers import trace_importers
+    from simsched.workload.importers import importers
+
+    if to is not None and to not in exporters():
+        raise ConfigurationError(f"--to: {unknown_name('format', to, exporters())}")
+    known = {*trace_importers(), *importers()}
+    if read_as is not None and read_as not in known:
+        raise ConfigurationError(f"--format: {unknown_name('format', read_as, known)}")
+
+
+def _takes_graphs(to: str | None, target: Path) -> bool:
+    """Say whether a task graph may be written, not runs only."""
     from simsched.trace.exporters import exporters
 
-    known = exporters()
     if to is not None:
-        if to not in known and to not in GRAPH_FORMATS:
-            raise ConfigurationError(
-                f"--to: {unknown_name('format', to, {*known, *GRAPH_FORMATS})}"
-            )
-        return to not in GRAPH_FORMATS
-    return any(f.has_suffix(target) for n, f in known.items() if n not in GRAPH_FORMATS)
+        return to in GRAPH_FORMATS
+    only_runs = (known for name, known in exporters().items() if name not in GRAPH_FORMATS)
+    return not any(known.has_suffix(target) for known in only_runs)
+
+
+def _is_a_run(source: str, read_as: str | None) -> bool:
+    """Say whether a source is a recording, or a trace and no task graph file."""
+    from simsched.trace.importers import recognise
+    from simsched.workload.graph_files import graph_file_spec
+    from simsched.workload.importers import format_of, importers
+
+    if source.endswith(RECORDING_SUFFIX):
+        return True
+    if read_as is not None:
+        return read_as not in importers()
+    path = Path(graph_file_spec(source).name)
+    if not is_there(path) or (not is_directory(path) and format_of(path) is not None):
+        return False
+    with suppress(TraceError):
+        return bool(recognise(path))
+    return False
 
 
 def _export_run(
-    source: Path, target: Path, to: str | None, read_as: str | None, options: dict[str, object]
+    source: str, target: Path, to: str | None, read_as: str | None, options: dict[str, object]
 ) -> list[str]:
-    from simsched.trace.exporters import export_recording, exporters, open_recording
+    from simsched.trace.exporters import export_recording, open_recording
     from simsched.trace.importers import import_recording
+    from simsched.workload.graph_files import graph_file_spec
 
-    if to is not None and to not in exporters():
-        raise ConfigurationError(f"--to: {unknown_name('format of runs', to, exporters())}")
-    if source.name.endswith(RECORDING_SUFFIX):
+    if source.endswith(RECORDING_SUFFIX):
         if read_as is not None:
             raise ConfigurationError("--format: found with a recording, accepted: with a trace")
-        return export_recording(open_recording(source), target, to, **options)
-    if not is_there(source):
+        return export_recording(open_recording(Path(source)), target, to, **options)
+    name, meant = graph_file_spec(source)
+    path = Path(name)
+    if not is_there(path):
         known = "a run: its recording (.parquet) or a trace; task graphs are graphml or dot"
-        message = f"{unreadable(source, FileNotFoundError())}; accepted: {known}"
+        message = f"{unreadable(path, FileNotFoundError())}; accepted: {known}"
         raise ConfigurationError(message)
-    recording = import_recording(source, read_as)
+    recording = import_recording(path, read_as, **meant)
     warnings: list[str] = recording.details["warnings"]
     return [*warnings, *export_recording(recording, target, to, **options)]
 

@@ -83,7 +83,6 @@ def test_what_is_left_out_is_a_warning(simsched: Command, events: Path) -> None:
         (("RUN", "a.json", "-o", "b.json"), "found both of FILE and --output"),
         (("RUN", "-o", "a.xyz"), r"a\.xyz: found the suffix '\.xyz', accepted: a name that ends"),
         (("RUN", "--to", "crome", "-o", "a"), r"--to: unknown format.*'crome'; did you mean 'chro"),
-        (("RUN", "--to", "dot", "-o", "a"), "--to: unknown format of runs 'dot'"),
         (("RUN", "-o", "a.json", "--set", "bins=x"), "--set: found 'bins=x', accepted NAME=NUMBER"),
         (
             ("RUN", "-o", "a.json", "--set", "bin=1"),
@@ -130,14 +129,11 @@ def test_the_format_that_is_read_is_given_by_name(simsched: Command, tmp_path: P
     ("words", "message"),
     [
         (("t.json", "t.paje", "-f", "chrom"), "unknown format 'chrom'; did you mean 'chrome'"),
-        (
-            ("t.json", "t.dot", "-f", "chrome"),
-            "t.json: option format: unknown format 'chrome'; accepted: ",
-        ),
+        (("t.json", "t.dot", "-f", "chrome"), "found no slices that are tasks"),
         (("t.json", "t.paje", "-f", "wfformat"), "t.json: top level: found no key 'schemaVersion'"),
         (("heat", "t.dot", "-f", "dot"), "--format: found with the workload heat, accepted: with"),
         (("t.json[format=dot]", "t.dot", "-f", "dot"), "--format: found beside the option format"),
-        (("t.json", "t.dot"), "found contents of no known format"),
+        (("t.json", "t.dot"), "found no slices that are tasks"),
     ],
 )
 def test_formats_that_do_not_fit_are_refused(
@@ -156,3 +152,32 @@ def test_a_recording_has_its_format(simsched: Command, events: Path) -> None:
     assert (code, errors.count("--format: found with a recording")) == (2, 1)
     code, _, errors = simsched("validate", events, "--format", "chrome")
     assert (code, errors.count("--format: found with a recording")) == (2, 1)
+
+
+SEEDS = Path(__file__).parents[1] / "robustness" / "seeds"
+
+
+@pytest.mark.parametrize("suffix", ["graphml", "dot"])
+@pytest.mark.parametrize(
+    ("source", "edges"),
+    [
+        ("chrome/arrows.json", 3),
+        ("paje/links.paje[unit=us]", 1),
+        ("starvz/b", 2),
+        ("tasks_rec/a/tasks.rec", 1),
+    ],
+)
+def test_a_trace_becomes_its_task_graph(
+    source: str, edges: int, suffix: str, simsched: Command, tmp_path: Path
+) -> None:
+    assert simsched("export", SEEDS / source, f"g.{suffix}", "-q")[0] == 0
+    text = (tmp_path / f"g.{suffix}").read_text()
+    assert text.count("<edge" if suffix == "graphml" else " -> ") == edges
+    assert "end_ps" in text
+
+
+@pytest.mark.parametrize("source", ["chrome/array.json", "otf2/two_threads", "paje/jobs.paje"])
+def test_a_trace_without_a_graph_is_refused(source: str, simsched: Command) -> None:
+    for words in (("g.graphml",), ("g.dot",)):
+        code, _, errors = simsched("export", SEEDS / source, *words)
+        assert (code, errors.count("found no task graph, accepted: one of a run whose")) == (2, 1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from simsched.files.atomic import write_text
 from simsched.files.bounded import read_text
@@ -18,6 +18,9 @@ from simsched.workload.importers._foreign import Cost, Meaning, Speed
 from simsched.workload.importers._given_costs import TaskCost
 from simsched.workload.importers.networkx_graph import read_named, to_networkx
 from simsched.workload.importers.registry import importer
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 PLAIN_NAME = re.compile(r"(?!(?i:strict|graph|digraph|node|edge|subgraph)$)[A-Za-z_][A-Za-z_0-9]*")
 
@@ -84,14 +87,18 @@ def write_dot(workload: Workload | TaskGraph, path: Path | str) -> None:
     ConfigurationError
         The file cannot be written.
     """
-    graph = to_networkx(workload)
-    lines = [f"digraph {_quoted(workload.name if isinstance(workload, Workload) else 'graph')} {{"]
+    write_networkx(to_networkx(workload), Path(path))
+
+
+def write_networkx(graph: nx.Graph[Any], path: Path) -> None:
+    """Write a graph with numbers and strings as attributes as DOT, completely or not at all."""
+    lines = [f"digraph {_quoted(graph.graph['name'])} {{"]
     lines += [f"  {_key(key)}={_quoted(value)};" for key, value in graph.graph.items()]
     lines += [f"  {_quoted(node)}{_list(data)};" for node, data in graph.nodes(data=True)]
     lines += [
         f"  {_quoted(u)} -> {_quoted(v)}{_list(data)};" for u, v, data in graph.edges(data=True)
     ]
-    write_text(Path(path), "\n".join([*lines, "}", ""]))
+    write_text(path, "\n".join([*lines, "}", ""]))
 
 
 def _list(attributes: Mapping[Any, Any]) -> str:

@@ -23,7 +23,7 @@ from .runs import small_recording, small_run, task_times
 
 
 def test_formats_are_found_and_described() -> None:
-    assert list(exporters()) == ["chrome", "graphml", "paje", "parquet"]
+    assert list(exporters()) == ["chrome", "dot", "graphml", "paje", "parquet"]
     for item in exporters().values():
         assert len(item.summary) > 20
         assert item.suffixes
