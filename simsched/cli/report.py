@@ -54,11 +54,13 @@ def report_command(
 ) -> None:
     """Write the report of an experiment: one HTML file with all of it, or a PDF of its figures.
 
-    Runs that are stored already are not repeated. With a PDF, the sentences are printed.
+    Runs that are stored already are not repeated. With a PDF, the sentences are printed, and
+    what its marks mean.
     """
     from simsched.experiment.query import RUNS, directory_with
     from simsched.files.bounded import neighbour
     from simsched.report.result_report import SUFFIXES, check_figures, write_report
+    from simsched.report.tables import fit_notes
 
     check_output(output, *SUFFIXES, overwrite=overwrite)
     chosen = figures or ()
@@ -82,5 +84,5 @@ def report_command(
         print_json({"report": str(path), "runs": len(result.rows), "remarks": sentences})
     else:
         # A PDF has figures only.
-        lines = [str(path), *(sentences if path.suffix == ".pdf" else [])]
-        sys.stdout.write("\n".join(lines) + "\n")
+        said = [*sentences, *fit_notes(result.lines)] if path.suffix == ".pdf" else []
+        sys.stdout.write("\n".join([str(path), *said]) + "\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -211,3 +212,16 @@ def test_what_memory_sustains_has_a_unit_of_its_own() -> None:
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
         "DRAM (sustains 1,000 TB/s)"
     ]
+
+
+def test_bars_of_policies_that_do_not_fit_do_not_set_the_axis() -> None:
+    lines = [line("cilk", 0.348), line("laws", 0.316), line("samr", 6.35)]
+    lines[2] = replace(lines[2], misfits=("needs jobs",))
+    (axes,) = plot_comparison(lines).figure.axes
+    assert axes.get_xlabel() == "makespan [ms]"
+    assert axes.get_xlim()[1] < 2 * 348
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([348, 316, 348])
+    assert [text.get_text().split(" ")[0] for text in axes.texts] == ["348", "316", "6,350"]
+    assert [text.get_text().endswith(", cut") for text in axes.texts] == [False, False, True]
+    (alone,) = plot_comparison(lines[2:]).figure.axes
+    assert alone.patches[0].get_width() == pytest.approx(6.35)

@@ -296,3 +296,13 @@ def test_sentences_on_several_places_name_them(
 def test_other_names_are_refused(result: Result, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"accepted: a name in \.html or \.pdf"):
         result.report(tmp_path / "report.txt")
+
+
+def test_the_command_says_what_the_marks_of_a_pdf_mean(
+    experiment: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    experiment.write_text(EXPERIMENT.replace("cilk_a,", "cilk_a, gpu_only,"))
+    assert main(["report", str(experiment), "-o", "r.pdf", "--figure", "makespan"]) == 0
+    path, *said = capsys.readouterr().out.splitlines()
+    assert path == "r.pdf"
+    assert [line for line in said if re.match(r"\[\d\] needs ", line)]

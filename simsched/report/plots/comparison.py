@@ -86,13 +86,18 @@ def _bars(
     name_rows(axes, names)
     values = np.array([line.metrics["makespan_s"].mean for line in lines])
     widths = np.nan_to_num([line.metrics["makespan_s"].half_width for line in lines])
-    factor, unit = time_axis(axes, float(values.max(initial=0.0)))
-    set_limits(axes, (0, float((values + widths).max(initial=1e-12)) / factor * 1.4))
+    # A policy that does not fit does not hide how others differ: its bar ends with the longest one.
+    ends = values + widths
+    fit = [end for end, line in zip(ends.tolist(), lines, strict=True) if not line.misfits]
+    longest = max([*(fit or ends.tolist()), 1e-12])
+    cut = ends > longest
+    factor, unit = time_axis(axes, longest)
+    set_limits(axes, (0, longest / factor * 1.4))
     places = np.arange(len(lines))
     axes.barh(
         places,
-        values / factor,
-        xerr=widths / factor,
+        np.where(cut, longest, values) / factor,
+        xerr=np.where(cut, 0.0, widths) / factor,
         **like(look[line.policy] for line in lines),
         height=0.7,
         error_kw={"elinewidth": 1, "capsize": 2, "ecolor": mpl.rcParams["text.color"]},
@@ -102,7 +107,9 @@ def _bars(
         text = estimate_text(value / factor, width / factor)
         if line.policy != line.baseline and not np.isnan(line.reduction_percent.mean):
             text += f" ({_change(line.reduction_percent)})"
-        label_bar(axes, (value + width) / factor, place, text)
+        if cut[place]:
+            text += ", cut"
+        label_bar(axes, min(value + width, longest) / factor, place, text)
     axes.set_xlabel(f"makespan [{unit}]")
     set_title(axes, title)
     axes.spines[["top", "right"]].set_visible(False)
