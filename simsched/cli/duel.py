@@ -56,12 +56,10 @@ def duel_command(
     What is found is made as simple as possible, and both engines agree on it. Exit code 1 says that
     nothing was found.
     """
-    from simsched.experiment.duel import FILES, Budget, find_duel
-    from simsched.files.atomic import refuse_existing
+    from simsched.experiment.duel import Budget, find_duel
     from simsched.files.units import plural
     from simsched.names.parameters import Bounds, Parameter
 
-    refuse_existing([output / name for name in FILES], overwrite=overwrite)
     given_s = Parameter("seconds", float, 60.0, Bounds(0.0, 1e6)).read(seconds, "--seconds")
     found = find_duel(
         (first, second),
@@ -69,6 +67,7 @@ def duel_command(
         seed=Parameter("seed", int, 0, Bounds(0)).read(seed, "--seed"),
         budget=Budget(given_s, tries),
         output=output,
+        overwrite=overwrite,
         progress=None if quiet else _reports(),
     )
     if as_json:

@@ -105,7 +105,8 @@ def _begin(state: EngineState, n_left: int, limit_ps: int | None) -> str:
             f"the run is given up {now}, since the policy decides without end and time stands still"
         )
     return (
-        f"the run is given up {now}, since no task ends for {_seconds(limit_ps)} (progress_limit_s)"
+        f"the run is given up {now}, since no task ends for {_seconds(limit_ps)} "
+        "(progress_limit_s; a larger one lets it go on)"
     )
 
 

@@ -31,7 +31,7 @@ from simsched.experiment.duel_kinds import KINDS, Candidate, CandidateDraws, Kin
 from simsched.experiment.duel_programs import PROGRAM
 from simsched.experiment.runner import directories
 from simsched.experiment.study import Study
-from simsched.files.atomic import write_bytes, write_text
+from simsched.files.atomic import refuse_existing, write_bytes, write_text
 from simsched.files.errors import ConfigurationError, SimschedError
 from simsched.files.yaml_reader import read_document
 from simsched.machine.model import Machine
@@ -109,6 +109,7 @@ def find_duel(
     seed: int = 0,
     budget: Budget,
     output: Path,
+    overwrite: bool = True,
     progress: Callable[[int, float], None] | None = None,
 ) -> Found:
     """Look for a program and a machine on which one policy takes far longer than another.
@@ -126,6 +127,8 @@ def find_duel(
     output : Path
         Directory for program, machine and an experiment with both policies; nothing is written
         before both engines agree on all events of all runs.
+    overwrite : bool
+        Whether files there may be replaced.
     progress : callable, optional
         Gets the number of tries and the largest ratio.
 
@@ -141,6 +144,7 @@ def find_duel(
         directory cannot be written.
     """
     contest = _Contest(policies, factor, progress)
+    refuse_existing([output / name for name in FILES], overwrite=overwrite)
     search = _Search(contest, budget, seed)
     with directories(output):
         while (found := search.next()) is not None:

@@ -123,3 +123,11 @@ def test_what_is_there_is_not_replaced_unasked(
     assert "machine.yaml: found a file, accepted: a name that is free" in capsys.readouterr().err
     assert (tmp_path / "machine.yaml").read_text() == "mine"
     assert main([*words, "--overwrite"]) == 1
+
+
+def test_names_are_checked_before_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "duel.yaml").touch()
+    assert main(["duel", "cilk", "nosuch", "-o", str(tmp_path)]) == 2
+    assert "unknown policy 'nosuch'" in capsys.readouterr().err
+    assert main(["duel", "cilk", "work_sharing", "-o", str(tmp_path)]) == 2
+    assert "duel.yaml: found a file" in capsys.readouterr().err

@@ -53,7 +53,8 @@ def test_a_run_in_which_no_task_ends_is_given_up(backend: str) -> None:
     # Task 0 ends after 5 s; of the looks that of 14 s is the last before 15 s.
     assert str(raised.value) == (
         "the run is given up at 14 s with 2 tasks left, since no task ends for 10 s "
-        "(progress_limit_s): worker 0 executes task 1 since 5 s; task 2 waits for predecessor 1"
+        "(progress_limit_s; a larger one lets it go on): worker 0 executes task 1 since 5 s; "
+        "task 2 waits for predecessor 1"
     )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simsched.files.errors import GraphError
+from simsched.files.errors import GraphError, expect
 from simsched.workload.arrays import Int64Array
 from simsched.workload.builder import (
     MAX_INDEX,
@@ -163,6 +163,9 @@ def from_networkx(
         The graph is undirected, has no tasks, lacks an attribute or has a value that is not
         accepted.
     """
+    import networkx as nx
+
+    expect("from_networkx", graph, nx.Graph, "a directed NetworkX graph")
     named = named_graph(graph)
     below = named.about.get("graph")
     if "simsched_format" not in named.about and isinstance(below, dict):  # as pydot has them

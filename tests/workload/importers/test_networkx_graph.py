@@ -266,3 +266,8 @@ def test_quotation_marks_of_pydot_are_removed_from_foreign_graphs():
     assert workload.graph.ops.tolist() == [[3.0]]
     assert workload.graph.class_names == ('say "x"',)
     assert graph.nodes["a"]["size"] == '"3"', "the caller's graph is not changed"
+
+
+def test_what_is_no_graph_is_refused():
+    with pytest.raises(SimschedError, match="from_networkx: found 3, accepted"):
+        from_networkx(3)
