@@ -409,7 +409,7 @@ def test_a_run_that_does_not_get_on(refused: Refused, tmp_path: Path) -> None:
     words = ["run", "quickstart", "-o", tmp_path / "out"]
     words += ["-m", "toy_1fast_3slow", "-w", "independent[tasks=2,mean_ops=1e15]", "-p", "linux_lb"]
     message = refused(*words, "--set", "progress_limit_s=1", "-q")
-    assert "no task ends for 1 s (progress_limit_s): worker" in message
+    assert "no task ends for 1 s (progress_limit_s; a larger one lets it go on): worker" in message
     assert "progress_limit_s" in refused(*words, "--set", "progress_limit_s=0", "-q")
 
 
