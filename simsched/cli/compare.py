@@ -69,7 +69,7 @@ def compare_command(
     measured = []
     for cells in sides:
         if not quiet:
-            what = cells[0].label.rpartition(" seed ")[0]
+            what = cells[0].label_of_seeds
             sys.stderr.write(f"simsched: {what}: {plural(len(cells), 'seed')}\n")
         measured.append(measure_side(cells))
     found = Difference(*measured)

@@ -61,8 +61,13 @@ class Cell:
     @property
     def label(self) -> str:
         """What progress and messages call the cell."""
+        return f"{self.label_of_seeds} seed {self.seed}"
+
+    @property
+    def label_of_seeds(self) -> str:
+        """What cells that differ in nothing but their seed are called."""
         swept = "".join(f" {key}={value}" for key, value in self.sweep.items())
-        return f"{self.machine} {self.workload} {self.policy}{swept} seed {self.seed}"
+        return f"{self.machine} {self.workload} {self.policy}{swept}"
 
     def identity(self) -> dict[str, Any]:
         """Return the columns that say which run a row describes."""

@@ -48,6 +48,8 @@ class Side:
     misfits: tuple[str, ...] = ()
     #: Hashes of the decisions of each run.
     decisions: tuple[str, ...] = ()
+    #: The makespan by seed.
+    makespans_s: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,12 @@ class Difference:
         first, second = self.first, self.second
         if first.label != second.label and first.decisions and first.decisions == second.decisions:
             found.append(f"{second.label}: same decisions as {first.label}")
+        change = self.pair.reduction_percent
+        if abs(change.mean) < change.half_width:
+            found.append(
+                f"{second.label}: shorter by {change.mean:.3g} ± {change.half_width:.3g} %, which "
+                "may be none, so nothing is explained"
+            )
         return found
 
     @property
@@ -98,11 +106,16 @@ class Difference:
         """
         if self.first.misfits or self.second.misfits:
             return []
-        facts = [
-            Facts(name, side.makespan_s, side.seconds, side.metrics, side.idle_s)
+        return remarks(self.pair)
+
+    @property
+    def pair(self) -> Pair:
+        """Both sides as the rules for sentences know them."""
+        first, second = (
+            Facts(name, side.makespan_s, side.seconds, side.metrics, side.idle_s, side.makespans_s)
             for side, name in zip((self.first, self.second), self.names[1:], strict=True)
-        ]
-        return remarks(Pair(*facts))
+        )
+        return Pair(first, second)
 
     def cleared(self, seconds: float) -> float:
         """Return a time, but 0 if it is so short that rounding may have made it."""
@@ -268,7 +281,7 @@ def measure_side(cells: Sequence[Cell]) -> Side:
     found = [_measured(cell) for cell in cells]
     first, n = cells[0], len(cells)
     return Side(
-        first.label.rpartition(" seed ")[0],
+        first.label_of_seeds,
         tuple(cell.seed for cell in cells),
         sum(one.parts.makespan_s for one in found) / n,
         _mean([one.parts.seconds for one in found]),
@@ -277,6 +290,7 @@ def measure_side(cells: Sequence[Cell]) -> Side:
         mean_metrics([asdict(one.efficiencies) for one in found]),
         tuple(dict.fromkeys(reason for one in found for reason in one.misfits)),
         tuple(one.decisions for one in found),
+        {cell.seed: one.parts.makespan_s for cell, one in zip(cells, found, strict=True)},
     )
 
 

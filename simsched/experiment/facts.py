@@ -15,6 +15,7 @@ from typing import Any
 
 from simsched.analysis.supply import BETWEEN
 from simsched.analysis.waterfall import MIGRATION, POOLS, SPAWN, group_of
+from simsched.experiment.summary import Estimate, reduction_percent
 
 TASKS, IDLE = "tasks", "idle"
 
@@ -31,6 +32,8 @@ class Facts:
     metrics: Mapping[str, float]
     #: Idle time by cause and detail; nothing without traces.
     idle_s: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    #: The makespan by seed, where seeds are known.
+    makespans_s: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,16 @@ class Pair:
         """Return by how much some parts are longer on the second side."""
         first, second = self.part(chosen)
         return second - first
+
+    @property
+    def reduction_percent(self) -> Estimate:
+        """How much shorter the second side is, paired by seed as tables of results have it.
+
+        Sides without a seed in common are compared by their means: nothing is known of an interval.
+        """
+        first, second = self.first.makespans_s, self.second.makespans_s
+        pairs = [(mine, first[seed]) for seed, mine in second.items() if seed in first]
+        return reduction_percent(pairs or [(self.second.makespan_s, self.first.makespan_s)])
 
     @property
     def work_weight(self) -> float:
@@ -109,7 +122,8 @@ def facts_of(label: str, rows: Sequence[Mapping[str, Any]]) -> Facts:
     between = metrics.get("between_iterations_s", 0.0)
     idle = max(0.0, metrics.get("idle_s", 0.0) / workers - between)
     seconds |= {BETWEEN: between, IDLE: idle}
-    return Facts(label, metrics["makespan_s"], seconds, metrics)
+    makespans = {row["seed"]: row["makespan_s"] for row in rows}
+    return Facts(label, metrics["makespan_s"], seconds, metrics, makespans_s=makespans)
 
 
 def mean_metrics(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeVar
 
 from simsched.analysis.idle import AWAITING, FAILED, KEPT, NOT_GIVEN
 from simsched.analysis.supply import ARRIVALS, BETWEEN, DEPENDENCIES, ON_ITS_WAY, TAIL, UNFOLDING
@@ -30,9 +32,9 @@ from simsched.analysis.waterfall import (
     group_of,
 )
 from simsched.experiment.facts import TASKS, Pair, facts_of, is_idle
-from simsched.experiment.summary import Row, grouped, misfits_of, swept
+from simsched.experiment.summary import Group, Row, grouped, misfits_of, swept
 
-#: Makespans that differ by less than this part of the longer one need no explanation.
+#: Makespans that differ by less than this part of the first one need no explanation.
 LEAST_CHANGE = 0.01
 #: Parts whose difference is below this part of that of the makespans explain little.
 LEAST_PART = 0.1
@@ -41,8 +43,7 @@ LEAST_AGAINST = 0.25
 #: Idle time that is more than this part of the difference is said to follow where it is no cause.
 MOST_FOLLOWS = 0.5
 MOST = 3  #: sentences
-MOST_PLACES = 3  #: machines with workloads of which results say something
-MOST_POLICIES = 3  #: that are compared with the baseline in one place
+MOST_POLICIES = 3  #: of which results say something, or that are drawn beside the baseline
 #: Shares that differ by fewer percentage points are alike, and so are counts by less than a tenth.
 LEAST_POINTS = 5.0
 LEAST_RATIO = 1.1
@@ -68,6 +69,7 @@ Reason = tuple[float, str]
 #: Times on each side by what says more of their cause.
 Details = dict[str, tuple[float, float]]
 RULES: list[Rule] = []
+Key = TypeVar("Key")
 
 
 def rule(function: Rule) -> Rule:
@@ -77,10 +79,13 @@ def rule(function: Rule) -> Rule:
 
 
 def remarks(pair: Pair) -> list[str]:
-    """Return sentences that explain the difference of the makespans; none if it is small."""
-    first, second = pair.first.makespan_s, pair.second.makespan_s
-    change = second - first
-    if not _differ(first, second):
+    """Return sentences that explain the difference of the makespans.
+
+    None if it is small, or not told from that of seeds: 0 is in its 95 % interval, or means of
+    makespans differ the other way.
+    """
+    change = pair.second.makespan_s - pair.first.makespan_s
+    if not _stands_out(pair) or change * pair.reduction_percent.mean >= 0.0:
         return []
     found = [remark for each in RULES for remark in each(pair)]
     found.sort(key=lambda remark: -abs(remark.seconds))
@@ -104,82 +109,130 @@ def _what_follows(pair: Pair) -> list[str]:
         abs(remark.seconds) > LEAST_PART * abs(change) for remark in idling(pair)
     ):
         return []
-    percent = [f"{100.0 * share:.3g}" for share in shares]
-    said = " instead of ".join(dict.fromkeys(percent[::-1]))
-    return [f"Idle time, {said} % of the time, only follows."]
+    after, before = (f"{100.0 * share:.3g}" for share in shares[::-1])
+    said = (
+        f"{after} % of the time in both"
+        if after == before
+        else (f"{after} instead of {before} % of the time")
+    )
+    way = "longer" if change > 0.0 else "shorter"
+    return [f"Idle time is {said}; it is {way} only because the run is."]
 
 
 def _headline(pair: Pair) -> str:
-    first, second = pair.first.makespan_s, pair.second.makespan_s
-    if second < first:
-        said = f"{100 * (1 - second / first):.0f} % shorter than"
-    elif second < 2 * first:
-        said = f"{100 * (second / first - 1):.0f} % longer than"
+    reduction = pair.reduction_percent.mean
+    if reduction > 0.0:
+        said = f"{reduction:.0f} % shorter than"
+    elif reduction > -100.0:
+        said = f"{-reduction:.0f} % longer than"
     else:
-        said = f"{second / first:.3g} times as long as" if first > 0 else "longer than"
+        said = f"{1.0 - reduction / 100.0:.3g} times as long as"
     return f"{pair.second.label} is {said} {pair.first.label}"
 
 
 def against_baseline(
-    base: Sequence[Row], others: Mapping[str, Sequence[Row]]
-) -> list[tuple[str, Sequence[Row]]]:
-    """Return the policies that are compared with the baseline, with their runs in one place.
+    baseline: str, base: Sequence[Row], others: Mapping[str, Sequence[Row]]
+) -> list[Pair]:
+    """Return the policies to compare with the baseline in one place, as pairs with it.
 
     These are the shortest one, and those whose makespans differ most from the baseline's if there
-    is something to explain; at most `MOST_POLICIES`. Of those that decide the same only the first
-    counts, runs that say little of their policy do not, and none does if the baseline's are such.
+    is something to explain; at most `MOST_POLICIES`.
+    """
+    pairs = [(pair, pair) for pair in _telling(baseline, base, others)]
+    return [pair for pair, _ in _ordered(pairs)][:MOST_POLICIES]
+
+
+def _telling(baseline: str, base: Sequence[Row], others: Mapping[str, Sequence[Row]]) -> list[Pair]:
+    """Return pairs of the baseline and policies in one place.
+
+    Of policies that decide the same only the first counts, runs that say little of their policy do
+    not, and none does if the baseline's are such.
     """
     telling: dict[object, tuple[str, Sequence[Row]]] = {}
     for label, rows in others.items():
         if not misfits_of(rows):
             hashes = tuple(row.get("decisions_hash") or label for row in rows)
             telling.setdefault(hashes, (label, rows))
-    if misfits_of(base) or not telling:
+    if misfits_of(base):
         return []
-    of_base = _mean_makespan(base)
-    shortest, *rest = sorted(telling.values(), key=lambda each: _mean_makespan(each[1]))
-    rest.sort(key=lambda each: -abs(_mean_makespan(each[1]) - of_base))
-    differing = [each for each in rest if _differ(of_base, _mean_makespan(each[1]))]
-    return [shortest, *differing][:MOST_POLICIES]
+    first = facts_of(baseline, base)
+    return [Pair(first, facts_of(*each)) for each in telling.values()]
 
 
-def _mean_makespan(rows: Sequence[Row]) -> float:
-    return sum(float(row["makespan_s"]) for row in rows) / len(rows)
+def _ordered(pairs: Sequence[tuple[Pair, Key]]) -> list[tuple[Pair, Key]]:
+    """Return the pair whose second side is shortest, then those that stand out, most first."""
+
+    def shorter(each: tuple[Pair, Key]) -> float:
+        return each[0].reduction_percent.mean
+
+    ordered = sorted(pairs, key=shorter, reverse=True)
+    rest = sorted(ordered[1:], key=lambda each: -_size(shorter(each)))
+    return ordered[:1] + [each for each in rest if _stands_out(each[0])]
 
 
-def _differ(first: float, second: float) -> bool:
-    """Return whether two makespans differ enough to be explained."""
-    return abs(second - first) > LEAST_CHANGE * max(first, second)
+def _size(reduction_percent: float) -> float:
+    """Return how large a change is: as large for half the makespan as for twice."""
+    ratio = 1.0 - reduction_percent / 100.0
+    return abs(math.log(ratio)) if ratio > 0.0 else math.inf
 
 
-def explained(rows: Sequence[Row], baseline: str, others: Sequence[Row] = ()) -> list[str]:
-    """Return sentences on results: of policies beside the baseline, for each place.
+def _stands_out(pair: Pair) -> bool:
+    """Return whether makespans differ enough to be explained, and more than seeds may make them."""
+    change = pair.reduction_percent
+    least = 0.0 if math.isnan(change.half_width) else change.half_width
+    return abs(change.mean) > max(100.0 * LEAST_CHANGE, least)
 
-    The baseline is looked for among other rows, too.
 
-    A place is a machine with a workload and what is swept; those after the first `MOST_PLACES` are
-    left to ``compare``, and so are all policies but the first of :func:`against_baseline` where
-    there are several places.
+def explained(
+    rows: Sequence[Row],
+    baseline: str,
+    others: Sequence[Row] = (),
+    known: Mapping[Group, Sequence[str]] = MappingProxyType({}),
+) -> list[str]:
+    """Return sentences on results: of policies beside the baseline, whatever the place.
+
+    The baseline is looked for among other rows, too. `known` has what has been found already of
+    some runs, by what their rows have in common.
+
+    A place is a machine with a workload and what is swept. Of all places together, what is
+    shortest beside the baseline and what differs most are explained, `MOST_POLICIES` at most. The
+    others that stand out are counted.
     """
+    pairs = list(_pairs(rows, baseline, others))
+    several = len({group[:-1] for _, (group, _) in pairs}) > 1
+    said: list[str] = []
+    left = 0
+    for pair, (group, where) in _ordered(pairs):
+        found = known[group] if group in known else remarks(pair)
+        if found and len(said) < MOST_POLICIES:
+            said.append(" ".join([f"{where}:", *found] if several else found))
+        elif _stands_out(pair):
+            left += 1
+    if left:
+        more = " more" if said else ""
+        said.append(f"{left}{more} differ from {baseline}: simsched compare A B says why.")
+    return said
+
+
+def _pairs(
+    rows: Sequence[Row], baseline: str, others: Sequence[Row]
+) -> Iterator[tuple[Pair, tuple[Group, str]]]:
+    """Yield what can be compared, with what the rows have in common and the name of the place."""
     bases = {key: members for key, members in grouped(others).items() if key[-1] == baseline}
-    places: dict[tuple[str, ...], dict[str, Sequence[Row]]] = {}
+    places: dict[Group, dict[str, Sequence[Row]]] = {}
     for key, members in grouped(rows).items():
         if key[-1] == baseline:
             bases[key] = members
         else:
             places.setdefault(key[:-1], {})[key[-1]] = members
-    said = []
     for place, policies in places.items():
-        base = bases.get((*place, baseline))
-        if base is None:
-            continue
-        first = facts_of(baseline, base)
-        pairs = [Pair(first, facts_of(*each)) for each in against_baseline(base, policies)]
-        found = [" ".join(each) for each in map(remarks, pairs) if each]
-        values = "".join(f", {name}={value}" for name, value in swept(base[0]).items())
-        where = f"{place[1]} on {place[0]}{values}: " if len(places) > 1 else ""
-        said += [where + each for each in found[: 1 if where else None]]
-    return said[:MOST_PLACES]
+        base = bases.get((*place, baseline), ())
+        values = "".join(
+            f", {name}={value}" for row in base[:1] for name, value in swept(row).items()
+        )
+        where = f"{place[1]} on {place[0]}{values}"
+        for pair in _telling(baseline, base, policies) if base else ():
+            yield pair, ((*place, pair.second.label), where)
 
 
 def _compared(first: float, second: float) -> str:
@@ -418,7 +471,7 @@ def _why_idle(pair: Pair, cause: str) -> Iterator[Reason]:
 def _why_unknown(pair: Pair, change: float) -> Iterator[Reason]:
     """Yield what columns say of idle time whose causes are not known."""
     known = [each for each in _counts(pair, "busy_imbalance", _IMBALANCE) if each[0] * change > 0.0]
-    yield from known or [(change, "`simsched compare` says why")]
+    yield from known or [(change, "simsched compare says why")]
 
 
 @rule

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -100,15 +100,22 @@ def compare(rows: Sequence[Row], experiment: Experiment, others: Sequence[Row] =
                 sweep=swept(members[0]),
                 metrics=metrics,
                 baseline=baseline,
-                reduction_percent=estimate(
-                    [100.0 * (1.0 - mine / other) for mine, other in pairs if other]
-                ),
+                reduction_percent=reduction_percent(pairs),
                 misfits=misfits_of(members),
                 same_as=same.get(group, ""),
                 tasks=sum(int(row.get("tasks") or 0) for row in members),
             )
         )
     return lines
+
+
+def reduction_percent(pairs: Iterable[tuple[float, float]]) -> Estimate:
+    """Return how much shorter makespans are than the others that they are paired with.
+
+    >>> reduction_percent([(1.0, 2.0), (1.0, 4.0)]).mean
+    62.5
+    """
+    return estimate([100.0 * (1.0 - mine / other) for mine, other in pairs if other])
 
 
 def misfits_of(rows: Sequence[Row]) -> tuple[str, ...]:
@@ -136,7 +143,7 @@ def grouped(rows: Sequence[Row]) -> Groups:
     """Return the rows that differ in nothing but their seed, together."""
     groups: Groups = {}
     for row in rows:
-        groups.setdefault(_group(row), []).append(row)
+        groups.setdefault(group_of_row(row), []).append(row)
     return groups
 
 
@@ -183,6 +190,6 @@ def _swept_keys(columns: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(key for key in columns if key.startswith(_SWEEP))
 
 
-def _group(row: Row) -> Group:
+def group_of_row(row: Row) -> Group:
     """Return what rows of different seeds have in common; the policy comes last."""
     return (row["machine"], row["workload"], repr(swept(row)), row["policy"])

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from simsched.experiment.cells import Cell
-from simsched.experiment.compare import chosen_cells
+from simsched.experiment.compare import Difference, chosen_cells
 from simsched.experiment.remarks import explained
 from simsched.experiment.runner import Outcome
 from simsched.experiment.schema import Experiment
 from simsched.experiment.single_run import simulate_cell
-from simsched.experiment.summary import Line, compare
+from simsched.experiment.summary import Line, compare, group_of_row
 from simsched.files.errors import ConfigurationError
 from simsched.reproduction.judge import Verdict
 from simsched.trace.run import Run
@@ -79,10 +79,20 @@ class ResultData:
     def remarks(self) -> list[str]:
         """Why policies are shorter or longer than the baseline; nothing where nothing stands out.
 
-        These are sentences with the figures that they rest on: of the shortest policy for each
-        machine and workload, and where there is one of both, of those that differ most, too.
+        These are sentences with the figures that they rest on: of the policy that is shortest
+        beside the baseline, and of those that differ most, whatever the machine and workload.
         """
-        return explained(self.rows, self.baseline, self.others)
+        return self.explained()
+
+    def explained(self, found: Iterable[Difference] = ()) -> list[str]:
+        """Return the remarks, with those from traces where differences have been looked at."""
+        sentences = {each.second.label: each.remarks for each in found}
+        known = {
+            group_of_row(row): sentences[cell.label_of_seeds]
+            for cell, row in zip(self.cells, self.rows, strict=True)
+            if cell.label_of_seeds in sentences
+        }
+        return explained(self.rows, self.baseline, self.others, known)
 
     def __len__(self) -> int:
         return len(self.rows)

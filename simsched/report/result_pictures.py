@@ -95,9 +95,9 @@ def compared(result: ResultData) -> Iterator[list[Runs]]:
     for runs in places.values():
         rows = {label: [row for _, row in own] for label, own in runs.items()}
         base = rows.pop(result.baseline, None)
-        others = [label for label, _ in against_baseline(base, rows)] if base else []
-        if others:
-            yield [runs[label] for label in (result.baseline, *others)]
+        pairs = against_baseline(result.baseline, base, rows) if base else []
+        if pairs:
+            yield [runs[result.baseline], *(runs[pair.second.label] for pair in pairs)]
 
 
 def measured(runs: Sequence[Runs]) -> list[Difference]:

@@ -129,7 +129,7 @@ def _html(
         backends=sorted({cell.backend for cell in cells}),
         head=head,
         rows=rows,
-        remarks=result.remarks,
+        remarks=result.explained(found),
         explanations=[_explanation(difference) for difference in found],
         notes=[
             *fit_notes(result.lines[:MAX_LINES]),

@@ -87,6 +87,17 @@ def test_sides_that_say_little_are_not_explained() -> None:
     assert Difference(first, replace(second, **unfit)).remarks == []
 
 
+def test_what_seeds_alone_may_make_is_said_instead_of_why() -> None:
+    first = Side("A", (0, 1), 1.5, {"memory": 1.5}, makespans_s={0: 1.0, 1: 2.0})
+    second = Side("B", (0, 1), 1.0, {"memory": 1.0}, makespans_s={0: 0.9, 1: 1.08})
+    found = Difference(first, second)  # 10 and 46 % shorter: t(0.975, 1) * 18 = 229
+    assert found.remarks == []
+    assert found.doubts == ["B: shorter by 28 ± 229 %, which may be none, so nothing is explained"]
+    alike = replace(second, makespans_s={0: 0.7, 1: 1.4})
+    assert Difference(first, alike).doubts == []
+    assert Difference(first, alike).remarks[0].startswith("B is 30 % shorter than A")
+
+
 def test_groups_of_parts_have_sums() -> None:
     waits = {"wait DRAM: controller": 1.0, "wait DRAM: link": 0.5, "wait HBM: link": 0.0}
     first = Side("A", (0,), 3.0, {"compute": 1.0, **waits, "idle: kept": 0.5})

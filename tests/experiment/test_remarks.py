@@ -137,12 +137,12 @@ def test_queues_and_causes_go_the_way_of_their_part() -> None:
 
 def test_idle_time_of_runs_without_traces_has_no_cause() -> None:
     found = pair("idle", busy_imbalance=(1.0, 2.0))
-    assert remarks(found) == [f"{HEAD}are idle {IDLE}: `simsched compare` says why."]
+    assert remarks(found) == [f"{HEAD}are idle {IDLE}: simsched compare says why."]
     first = facts("A", {"tasks": 6.0, "idle": 4.0})
     second = facts("B", {"tasks": 10.0, "idle": 5.0})  # idle for longer, but less of the time
     assert remarks(Pair(first, second))[1] == (
         "Against that, they are idle 33.3 instead of 40 % of the time (5 instead of 4 s): "
-        "`simsched compare` says why."
+        "simsched compare says why."
     )
 
 
@@ -178,12 +178,14 @@ def test_idle_time_with_the_same_share_only_follows() -> None:
     assert remarks(Pair(first, second)) == [
         "B is 50 % shorter than A because its workers wait 50 % less (1 instead of 2 s) for "
         "memory.",
-        "Idle time, 93.8 % of the time, only follows.",
+        "Idle time is 93.8 % of the time in both; it is shorter only because the run is.",
     ]
-    assert remarks(Pair(second, first))[1:] == ["Idle time, 93.8 % of the time, only follows."]
+    assert remarks(Pair(second, first))[1:] == [
+        "Idle time is 93.8 % of the time in both; it is longer only because the run is."
+    ]
     third = facts("C", {"memory": 1.0, "idle": 14.0}, {("tail", ""): 14.0})
     assert remarks(Pair(first, third))[1:] == [
-        "Idle time, 93.3 instead of 93.8 % of the time, only follows."
+        "Idle time is 93.3 instead of 93.8 % of the time; it is shorter only because the run is."
     ]
 
 
@@ -209,16 +211,23 @@ def test_nothing_is_said_where_nothing_stands_out() -> None:
 def test_runs_without_length_are_compared() -> None:
     nothing = facts("A", {"compute": 0.0})
     assert remarks(Pair(nothing, nothing)) == []
-    assert remarks(Pair(nothing, facts("B", {"compute": 1.0})))[0].startswith("B is longer than A")
+    assert remarks(Pair(nothing, facts("B", {"compute": 1.0}))) == []  # of which there is no part
 
 
-def row(policy: str, makespan: float, remote: float, workload: str = "w") -> dict[str, Any]:
+def row(
+    policy: str,
+    makespan: float,
+    remote: float,
+    workload: str = "w",
+    machine: str = "m",
+    seed: int = 0,
+) -> dict[str, Any]:
     """A row of results of two workers that are in tasks all the time."""
     return {
-        "machine": "m",
+        "machine": machine,
         "workload": workload,
         "policy": policy,
-        "seed": 0,
+        "seed": seed,
         "workers": 2,
         "makespan_s": makespan,
         "busy_s": 2 * makespan,
@@ -236,8 +245,64 @@ def test_results_are_explained_by_policies_beside_the_baseline() -> None:
     ]
     assert explained([rows[2]], "base", rows[:2])[0].startswith("far is 2 times as long as base")
     assert explained([rows[1]], "base") == []
-    both = [*rows, row("base", 1.0, 73.0, "v"), row("near", 0.5, 1.0, "v")]
-    assert [said.partition(":")[0] for said in explained(both, "base")] == ["w on m", "v on m"]
+    both = [*rows, row("base", 1.0, 73.0, "v"), row("near", 0.4, 1.0, "v")]
+    assert [said.partition(" is ")[0] for said in explained(both, "base")] == [
+        "v on m: near",
+        "w on m: near",
+        "w on m: far",
+    ]
+
+
+def seeds(policy: str, *makespans: float) -> list[dict[str, Any]]:
+    return [row(policy, makespan, 1.0, seed=seed) for seed, makespan in enumerate(makespans)]
+
+
+def test_what_seeds_alone_may_make_is_not_explained() -> None:
+    """Of 2 +- 13 % it was said why."""
+    base = seeds("base", 1.0, 2.0)
+    # 10 and 12 % shorter: 11 +- 12.7 (t(0.975, 1) = 12.706, s / sqrt(2) = 1); 10 and 11: +- 6.4.
+    assert explained([*base, *seeds("a", 0.9, 1.76)], "base") == []
+    (said,) = explained([*base, *seeds("a", 0.9, 1.78)], "base")
+    assert said.startswith("a is 10 % shorter than base")  # 10.5, of the means 10.7
+    # Other seeds are in no pair, so that no interval is known.
+    (said,) = explained([*base, row("a", 1.2, 1.0, seed=7)], "base")
+    assert said.startswith("a is 20 % shorter than base")
+
+
+def test_percentages_are_those_of_the_table() -> None:
+    base, other = seeds("base", 1.0, 10.0, 1.0), seeds("a", 0.5, 9.0, 0.5)
+    # 50, 10 and 50 %; of the means, 12 instead of 10, it would be 17 %: here 37 +- 57 is silent.
+    assert explained([*base, *other], "base") == []
+    (said,) = explained([*base, *seeds("a", 0.5, 7.0, 0.5)], "base")
+    assert said.startswith("a is 43 % shorter than base")  # 50, 30, 50 +- 29; of the means, 33
+    # Nine of ten are 10 % shorter: 7 +- 6.8. One is longer by more than they gain together.
+    base, other = seeds("base", *[1.0] * 9, 5.0), seeds("a", *[0.9] * 9, 6.0)
+    pair = Pair(facts_of("base", base), facts_of("a", other))
+    assert pair.reduction_percent.mean > pair.reduction_percent.half_width
+    assert pair.second.makespan_s > pair.first.makespan_s
+    assert remarks(pair) == []
+
+
+def test_what_stands_out_is_explained_wherever_it_is_and_the_rest_is_counted() -> None:
+    """Of two machines only the first one's places were explained."""
+    makespans = {"m": {"u": 1.1, "v": 0.8, "w": 1.2}, "n": {"u": 1.005, "v": 3.0, "w": 0.3}}
+    rows = [
+        each
+        for machine, places in makespans.items()
+        for place, makespan in places.items()
+        for each in (
+            row("base", 1.0, 73.0, place, machine),
+            row("a", makespan, 1.0, place, machine),
+        )
+    ]
+    *said, last = explained(rows, "base")
+    assert [each.partition(" is ")[0] for each in said] == ["w on n: a", "v on n: a", "v on m: a"]
+    assert last == "2 more differ from base: simsched compare A B says why."
+    known: dict[tuple[str, ...], list[str]] = {("n", "v", "{}", "a"): ["Known.", "Too."]}
+    known["n", "w", "{}", "a"] = []
+    assert explained(rows, "base", known=known)[0] == "v on n: Known. Too."
+    few = [each for each in rows if each["machine"] == "m"]
+    assert len(explained(few, "base")) == 3  # and nothing is left to count
 
 
 def test_the_shortest_policy_comes_first_then_those_that_differ_most() -> None:
@@ -246,7 +311,7 @@ def test_the_shortest_policy_comes_first_then_those_that_differ_most() -> None:
     base = [row("base", 1.0, 1.0)]
 
     def chosen(**others: list[dict[str, Any]]) -> list[str]:
-        return [label for label, _ in against_baseline(base, others)]
+        return [found.second.label for found in against_baseline("base", base, others)]
 
     assert chosen(**rows) == ["c", "g", "d"]
     assert chosen(b=rows["b"], a=rows["a"]) == ["b", "a"]  # the shortest one, though alike
@@ -255,7 +320,7 @@ def test_the_shortest_policy_comes_first_then_those_that_differ_most() -> None:
     assert chosen(e=[same[0]], f=[same[1]], a=rows["a"]) == ["e", "a"]
     assert chosen(e=rows["e"], f=rows["f"]) == ["e", "f"]
     assert chosen(c=[rows["c"][0] | {"misfits": "needs jobs"}], a=rows["a"]) == ["a"]
-    assert against_baseline([base[0] | {"misfits": "needs jobs"}], rows) == []
+    assert against_baseline("base", [base[0] | {"misfits": "needs jobs"}], rows) == []
     assert chosen() == []
 
 

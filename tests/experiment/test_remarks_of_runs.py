@@ -149,5 +149,5 @@ def test_idle_workers_beside_a_shorter_task_are_no_cause(short: float | None) ->
     second = facts("B", graph, Deciding(owner=(0, 1)[: graph.n_tasks]), four)
     assert remarks(Pair(first, second)) == [
         "B is 50 % shorter than A because its workers compute 50 % less (0.5 instead of 1 ms).",
-        "Idle time, 75 % of the time, only follows.",
+        "Idle time is 75 % of the time in both; it is shorter only because the run is.",
     ]
