@@ -21,7 +21,7 @@ claims:
 WRITERS = [
     (("calibrate", "--no-kernels", "-o", "host.yaml"), "host.yaml"),
     (("compare", "small.yaml:cilk_a", "small.yaml:work_sharing", "-o", "w.png"), "w.png"),
-    (("duel", "cilk", "cilk", "--tries", "1", "-o", "out"), "out/duel.yaml"),
+    (("duel", "cilk", "laws", "--tries", "1", "-o", "out"), "out/duel.yaml"),
     (("export", "fork_join[depth=2]", "g.dot"), "g.dot"),
     (("export", "fork_join[depth=2]", "-o", "g.graphml"), "g.graphml"),
     (("measure", "measure_small", "-o", "set"), "set/measurements.json"),
