@@ -43,13 +43,12 @@ def make_problem(
     timer_period_s: float = 0.0,
     progress_limit_s: float = PROGRESS_LIMIT_S,
 ) -> Problem:
-    """Return the arrays for one run; refuse data that do not fit into memory.
+    """Return the arrays for one run.
 
     The policy has no timer when its period is 0. A run in which no task ends for `progress_limit_s`
     simulated seconds is given up.
     """
     graph = workload.graph
-    check_capacity(machine, workload, placement)
     granule_ptr, frames, slots = _memory_side_granules(machine, graph.block_bytes, seed)
     return Problem(
         **machine_fields(machine, worker_thread, graph.kinds),

@@ -13,7 +13,7 @@ from simsched.engine.interface.decisions import HOOKS as DECIDED
 from simsched.engine.interface.plan import ResolvedPlan
 from simsched.engine.interface.problem import Problem
 from simsched.engine.plans import resolve_plan
-from simsched.engine.problem import make_problem, random_stream, run_streams
+from simsched.engine.problem import check_capacity, make_problem, random_stream, run_streams
 from simsched.engine.processors import check_processors
 from simsched.engine.replication import check_replicas, refuse_copied
 from simsched.engine.stall import PROGRESS_LIMIT_S
@@ -165,6 +165,7 @@ def set_up(
     if known is not None and known.times == times:
         problem = replace(known.problem, **run_streams(seed))
     else:
+        check_capacity(machine, prepared, placement)
         problem = make_problem(machine, prepared, placement, threads, seed=seed, **times)
         known = common.keep(prepared, placement, times, problem)
     return Setup(program, view, state, problem, machine, common.left_out, known)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simsched.analysis.lengths import Lengths
@@ -53,6 +53,7 @@ def both(graph: TaskGraph, policy: Any, changed: TaskGraph, machine: Machine) ->
 
 
 @pytest.mark.parametrize("policy", POLICIES)
+@example(seed=18352)  # its policy finds room for blocks that nodes touched first would lack
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6))
 def test_as_it_is_it_takes_what_the_run_took(policy: type[Any], seed: int) -> None:
